@@ -15,7 +15,7 @@ from tritonsmith.errors import SpecError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DType:
-    """One element type; `wire` is the KServe v2 name, `config` the name in config.pbtxt, `itemsize` in bytes (0: varies)."""
+    """One element type; `wire` is its KServe v2 name, `config` its name in config.pbtxt, `itemsize` in bytes."""
 
     name: str
     wire: str

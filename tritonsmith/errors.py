@@ -1,19 +1,19 @@
 """The one error tree; a message holds the value, the rule and the fix.
 
-    TritonsmithError             known failure: one line and a hint, exit 1
-    ├── MissingExtra             an optional package is not installed
-    ├── SpecError                spec.yaml or its command-line form is wrong
-    ├── SampleError              the user's samples do not fit the spec
-    ├── UserCodeError            a factory, samples or metric function failed to import or raised
-    ├── ConfigError              config.pbtxt does not parse or says something else than the spec
-    ├── RepositoryError          the model repository is missing, unreadable or cannot be written
-    ├── BuildError               a stage of the build failed
-    │   └── ExportError          PyTorch could not export the model to ONNX
-    ├── ServerError              Triton is missing, did not start, or died
-    ├── RequestError             a request was refused or could not be sent
-    ├── MeasurementError         a load level could not be measured
-    └── GateError                a gate is not met, exit 3
-        └── ParityError          the artifact does not compute what PyTorch computes
+TritonsmithError             known failure: one line and a hint, exit 1
+├── MissingExtra             an optional package is not installed
+├── SpecError                spec.yaml or its command-line form is wrong
+├── SampleError              the user's samples do not fit the spec
+├── UserCodeError            a factory, samples or metric function failed to import or raised
+├── ConfigError              config.pbtxt does not parse or says something else than the spec
+├── RepositoryError          the model repository is missing, unreadable or cannot be written
+├── BuildError               a stage of the build failed
+│   └── ExportError          PyTorch could not export the model to ONNX
+├── ServerError              Triton is missing, did not start, or died
+├── RequestError             a request was refused or could not be sent
+├── MeasurementError         a load level could not be measured
+└── GateError                a gate is not met, exit 3
+    └── ParityError          the artifact does not compute what PyTorch computes
 """
 
 from __future__ import annotations

@@ -15,4 +15,4 @@ def require(module: str, *, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name.split(".")[0]):
             raise  # installed, but one of its own dependencies is missing
-        raise MissingExtra(module.split(".")[0], extra) from error
+        raise MissingExtra(module.split(".", maxsplit=1)[0], extra) from error

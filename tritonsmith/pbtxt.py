@@ -64,7 +64,9 @@ def parse_config(text: str, *, origin: str = "config.pbtxt") -> Any:
 def _check_possible(spec: Spec, host: Host, backend: Backend) -> None:
     facts = BACKENDS[backend]
     if facts.gpu_only and host == "cpu":
-        raise ConfigError(f"backend {backend!r} runs on GPUs only", hint="choose --host gpu, or the onnxruntime backend")
+        raise ConfigError(
+            f"backend {backend!r} runs on GPUs only", hint="choose --host gpu, or the onnxruntime backend"
+        )
     if spec.serving.instances.threads and facts.threads_parameter is None:
         able = ", ".join(name for name, row in BACKENDS.items() if row.threads_parameter)
         raise ConfigError(
@@ -83,7 +85,7 @@ def _check_possible(spec: Spec, host: Host, backend: Backend) -> None:
 def _context(spec: Spec, host: Host, backend: Backend) -> dict[str, Any]:
     serving = spec.serving
     return {
-        "host": f"for any host: {_KINDS[host]}" if host == "auto" else f"for a host with {host.upper()}",
+        "host": "for any host" if host == "auto" else f"for {host.upper()} hosts",
         "name": spec.name,
         "backend": backend,
         "max_batch_size": spec.max_batch_size,
@@ -126,9 +128,7 @@ def _warmups(spec: Spec) -> list[dict[str, Any]]:
         dims = [size if isinstance(size, int) else typical[size] for size in row]
         inputs.append({**_tensor(spec, name, tensor), "dims": dims or [1]})
     sizes = warmup.batch_sizes if spec.batches else (0,)
-    return [
-        {"name": f"batch {size}", "batch_size": size, "count": warmup.count, "inputs": inputs} for size in sizes
-    ]
+    return [{"name": f"batch {size}", "batch_size": size, "count": warmup.count, "inputs": inputs} for size in sizes]
 
 
 def _parameters(spec: Spec, host: Host, backend: Backend) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tritonsmith.errors import SpecError, UserCodeError
+from tritonsmith.errors import SpecError, TritonsmithError, UserCodeError
 
 _OURS = Path(__file__).resolve().parent.parent
 _NOT_THE_USERS = (
@@ -47,16 +47,19 @@ def run_user_code(call: Callable[[], Any], *, what: str) -> Any:
     """Run the user's code; whatever it raises becomes a UserCodeError with the user's frames as `details`."""
     try:
         return call()
+    except TritonsmithError:
+        raise
     except ModuleNotFoundError as error:
         raise UserCodeError(
             f"{what} needs the module {error.name!r}, which was not found from {Path.cwd()}",
             hint="run from the folder that holds the package, or pip install it",
             details=user_frames(error),
         ) from error
-    except Exception as error:  # noqa: BLE001  # the boundary to the user's code: any error is theirs, with their frames
+    except Exception as error:  # the boundary to the user's code: any error is theirs, with their frames
         said = str(error).strip().splitlines()
         raise UserCodeError(
-            f"{what} raised {type(error).__name__}{': ' + said[0] if said else ''}", details=user_frames(error)
+            f"{what} raised {type(error).__name__}{': ' + said[0] if said else ''}",
+            details=user_frames(error),
         ) from error
 
 

@@ -46,18 +46,16 @@ def check_sample(spec: Spec, sample: object, index: int = 0) -> Sample:
         wrong = f"lacks {sorted(missing)}" if missing else f"has unknown inputs {sorted(map(str, extra))}"
         raise SampleError(f"sample {index} {wrong}", hint=f"the spec's inputs: {', '.join(spec.inputs)}")
     sizes: dict[str, int] = {}
-    return {
-        name: _check_array(spec, name, np.asarray(sample[name]), index, sizes) for name in spec.inputs
-    }
+    return {name: _check_array(spec, name, np.asarray(sample[name]), index, sizes) for name in spec.inputs}
 
 
 def _check_array(spec: Spec, name: str, array: Array, index: int, sizes: dict[str, int]) -> Array:
     tensor = spec.inputs[name]
     expected = tensor.type.to_numpy()
     where = f"sample {index}, input {name!r}"
-    is_text = array.dtype.kind in "SUO" and expected == object
-    if array.dtype != expected and not is_text:
-        fix = f"convert it with .astype(np.{expected})" if expected != object else "give strings or bytes"
+    wants_text = tensor.dtype == "string"
+    if array.dtype != expected and not (wants_text and array.dtype.kind in "SUO"):
+        fix = f"convert it with .astype(np.{expected})" if not wants_text else "give strings or bytes"
         raise SampleError(f"{where}: dtype {array.dtype}, the spec says {tensor.dtype}", hint=fix)
     if array.ndim != len(tensor.shape):
         raise SampleError(

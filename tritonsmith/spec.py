@@ -30,7 +30,7 @@ def check_model_name(name: str) -> None:
     """ValueError unless `name` is safe as a folder name and a URL segment."""
     if not _MODEL_NAME.fullmatch(name) or ".." in name:
         raise ValueError(
-            f"model name {name!r}: use letters, digits, '_', '-' and single dots, no slash, not starting with '.' or '-'"
+            f"model name {name!r}: use letters, digits, '_', '-' and single dots, starting with none of '.', '-', '/'"
         )
 
 
@@ -74,7 +74,7 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where the model comes from: exactly one of the sources; `state_dict` goes with `factory`. Paths are relative to spec.yaml."""
+    """Where the model comes from: one of the sources, `state_dict` with `factory`; paths start at the spec's folder."""
 
     factory: str | None = None
     hf: str | None = None
@@ -164,7 +164,7 @@ class VersionPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmup:
-    """Requests that the server runs before it is ready: one of each batch size (0 or 1 without batching), `count` times."""
+    """Requests that the server runs before it is ready: one of each batch size, `count` times."""
 
     batch_sizes: tuple[int, ...] = (1,)
     count: int = 1

@@ -100,7 +100,7 @@ def spec_key(spec: Spec) -> str:
 
 
 def _lines(root: yaml.Node, origin: str) -> dict[Location, int]:
-    """The line of every key, by its path; a key that stands twice is refused, as YAML would keep the last in silence."""
+    """The line of every key, by its path; a key that stands twice is refused: YAML would keep the last in silence."""
     lines: dict[Location, int] = {}
     pending: list[tuple[Location, yaml.Node]] = [((), root)]
     while pending:

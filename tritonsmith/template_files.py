@@ -33,4 +33,4 @@ def render(template: str, /, **context: object) -> str:
 
 def _quoted(text: str) -> str:
     """A protobuf text-format string literal."""
-    return '"' + text_encoding.CEscape(text, as_utf8=True) + '"'
+    return '"' + text_encoding.CEscape(text.encode(), as_utf8=True) + '"'

@@ -1,0 +1,51 @@
+"""A spec from command-line options: `--input x:float32:batch,3,224,224 --dim batch:1:8:32`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tritonsmith.errors import SpecError
+from tritonsmith.spec import Spec
+from tritonsmith.spec_file import spec_from_mapping
+
+
+def spec_from_options(
+    *,
+    name: str,
+    source: dict[str, Any],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    dims: Sequence[str],
+    extra: dict[str, Any],
+) -> Spec:
+    """The spec that the options describe; SpecError for a malformed one, with the form that is expected."""
+    return spec_from_mapping(
+        {
+            "name": name,
+            "source": source,
+            "inputs": dict(map(parse_tensor, inputs)),
+            "outputs": dict(map(parse_tensor, outputs)),
+            "dims": dict(map(parse_dim, dims)),
+            **extra,
+        },
+        origin="command line",
+    )
+
+
+def parse_tensor(text: str) -> tuple[str, dict[str, Any]]:
+    """`name:dtype:size,size,…` as a tensor of the spec; a size is a number or the name of a dim."""
+    match = re.fullmatch(r"(?P<name>.+):(?P<dtype>[A-Za-z0-9_]+):(?P<shape>[^:]*)", text)
+    if match is None:
+        raise SpecError(f"{text!r} is no tensor", hint="write NAME:DTYPE:SIZE,SIZE,… as in x:float32:batch,3,224,224")
+    sizes = [size.strip() for size in match["shape"].split(",") if size.strip()]
+    return match["name"], {"dtype": match["dtype"], "shape": [int(s) if s.isdigit() else s for s in sizes]}
+
+
+def parse_dim(text: str) -> tuple[str, dict[str, int]]:
+    """`name:min:opt:max` as a dim of the spec."""
+    name, *sizes = text.split(":")
+    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
+        raise SpecError(f"{text!r} is no dim", hint="write NAME:MIN:OPT:MAX as in batch:1:8:32")
+    return name, dict(zip(("min", "opt", "max"), map(int, sizes), strict=True))

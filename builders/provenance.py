@@ -1,0 +1,145 @@
+"""What a build depended on: the user's source files, the data files that their code opened, and package versions.
+
+A build is reused only when all of these are unchanged, so retrained weights at the same path are noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tritonsmith.references import is_user_file
+
+_PACKAGES = ("torch", "onnx", "onnxscript", "onnx-ir", "onnxruntime", "numpy", "transformers")
+_IGNORED = (
+    "/proc/",
+    "/dev/",
+    "/sys/",
+    "/etc/",
+    sysconfig.get_path("stdlib"),
+    sysconfig.get_path("purelib"),
+    sys.prefix,
+)
+_CODE = (".py", ".pyc", ".so", ".pth")
+_METADATA = re.compile(r"\.(egg|dist)-info/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStamp:
+    """A file's content (sha256) with the size and mtime that let the next look skip the hashing."""
+
+    sha256: str
+    size: int
+    mtime_ns: int
+
+
+def stamp(path: Path) -> FileStamp:
+    """The stamp of a file as it is now."""
+    stat = path.stat()
+    return FileStamp(sha256=sha256(path), size=stat.st_size, mtime_ns=stat.st_mtime_ns)
+
+
+def sha256(path: Path) -> str:
+    """The hex digest of a file's content, read in pieces."""
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def is_unchanged(path: Path, old: FileStamp) -> bool:
+    """True when the file is there with the same content; equal size and mtime are taken as equal content."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return False
+    if (stat.st_size, stat.st_mtime_ns) == (old.size, old.mtime_ns):
+        return True
+    return stat.st_size == old.size and sha256(path) == old.sha256
+
+
+class _OpenedFiles:
+    """Which files Python opened for reading while recording; one audit hook per process, as hooks cannot be removed."""
+
+    def __init__(self) -> None:
+        self.recording: set[str] | None = None
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.recording is None or event != "open" or not isinstance(args[0], str):
+            return
+        if isinstance(args[1], str) and set(args[1]) & set("wax+"):
+            return
+        self.recording.add(args[0])
+
+
+@cache
+def _opened_files() -> _OpenedFiles:
+    return _OpenedFiles()
+
+
+@contextmanager
+def recorded_files() -> Iterator[set[Path]]:
+    """A set that holds, after the block, the user's files that it used: imported modules and opened data."""
+    hook, before, found = _opened_files(), set(sys.modules), set[Path]()
+    hook.recording = opened = set[str]()
+    try:
+        yield found
+    finally:
+        hook.recording = None
+        found.update(path for path in map(Path, opened) if _is_data(path))
+        found.update(_user_modules(before))
+
+
+def _is_data(path: Path) -> bool:
+    absolute = os.path.abspath(path)  # noqa: PTH100  # resolve() would follow links out of the user's tree
+    return (
+        not (absolute.startswith(_IGNORED) or absolute.endswith(_CODE) or _METADATA.search(absolute)) and path.is_file()
+    )
+
+
+def _user_modules(before: set[str]) -> Iterator[Path]:
+    """The user's modules that are new since `before`, and those of the same packages that were there already."""
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    theirs = {name: file for name, file in files.items() if file and is_user_file(file)}
+    packages = {name.partition(".")[0] for name in theirs if name not in before}
+    return (Path(file) for name, file in theirs.items() if name not in before or name.partition(".")[0] in packages)
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that decide what an export looks like."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@cache
+def builder_hash() -> str:
+    """The hash of this project's own source and templates, so that a changed builder builds again."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for folder in ("builders", "tritonsmith"):
+        for path in sorted((root / folder).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def combined(parts: Mapping[str, str]) -> str:
+    """One hash of named strings."""
+    text = "\0".join(f"{key}={value}" for key, value in sorted(parts.items()))
+    return hashlib.sha256(text.encode()).hexdigest()

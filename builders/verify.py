@@ -1,0 +1,125 @@
+"""Prove that an artifact computes what its reference computes: on samples, on corner shapes, and row by row.
+
+The batch tests compare the artifact with itself: f(cat(a, b)) = cat(f(a), f(b)), and equal rows in give equal rows out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from builders.parity import OutputParity, compare_outputs, worst_of
+from builders.synthetic import corner_sizes, make_inputs
+from tritonsmith.errors import ParityError
+from tritonsmith.samples import Sample
+from tritonsmith.spec import BATCH, Spec
+
+Predict = Callable[[Sample], Sample]
+MAX_SAMPLES = 8
+"""Samples that parity uses; corner shapes take their values from all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One request, and what its outputs are compared with."""
+
+    name: str
+    inputs: Sample
+    expected: Callable[[], Sample]
+
+
+def parity_cases(spec: Spec, reference: Predict, candidate: Predict, samples: Sequence[Sample]) -> Iterator[Case]:
+    """Every case that parity runs, named for the report."""
+    for index, sample in enumerate(samples[:MAX_SAMPLES]):
+        yield _against(reference, f"sample {index}", sample)
+    for sizes in corner_sizes(spec):
+        yield _against(reference, _describe(sizes), make_inputs(spec, sizes, samples))
+    if not spec.dims:
+        for seed in (1, 2):
+            yield _against(reference, f"values {seed}", make_inputs(spec, {}, samples, seed=seed))
+    if spec.max_batch_size > 1:
+        yield _split_case(spec, candidate, samples)
+        yield _equal_rows_case(spec, candidate, samples)
+
+
+def _against(reference: Predict, name: str, inputs: Sample) -> Case:
+    return Case(name=name, inputs=inputs, expected=lambda: reference(inputs))
+
+
+def _describe(sizes: dict[str, int]) -> str:
+    return " ".join(f"{name}={size}" for name, size in sizes.items()) or "fixed shape"
+
+
+def _typical(spec: Spec) -> dict[str, int]:
+    return {name: dim.opt for name, dim in spec.dims.items()}
+
+
+def _split_case(spec: Spec, candidate: Predict, samples: Sequence[Sample]) -> Case:
+    """f(cat(a, b)) against cat(f(a), f(b))."""
+    rows = spec.max_batch_size
+    whole = make_inputs(spec, {**_typical(spec), BATCH: min(rows, 2 * spec.dims[BATCH].opt + 1)}, samples, seed=3)
+    cut = max(1, len(next(iter(whole.values()))) // 2)
+    parts = [{name: array[part] for name, array in whole.items()} for part in (np.s_[:cut], np.s_[cut:])]
+
+    def halves() -> Sample:
+        first, second = (candidate(part) for part in parts)
+        return {name: np.concatenate([first[name], second[name]]) for name in first}
+
+    return Case(
+        name=f"f(cat(a,b)) = cat(f(a),f(b)), batch={cut}+{len(next(iter(parts[1].values())))}",
+        inputs=whole,
+        expected=halves,
+    )
+
+
+def _equal_rows_case(spec: Spec, candidate: Predict, samples: Sequence[Sample]) -> Case:
+    """The same row many times gives the same output row many times."""
+    rows = max(2, min(spec.max_batch_size, spec.dims[BATCH].opt))
+    one = make_inputs(spec, {**_typical(spec), BATCH: 1}, samples, seed=4)
+    repeated = {name: np.repeat(array, rows, axis=0) for name, array in one.items()}
+
+    def same() -> Sample:
+        return {name: np.repeat(array, rows, axis=0) for name, array in candidate(one).items()}
+
+    return Case(name=f"{rows} equal rows", inputs=repeated, expected=same)
+
+
+def verify(
+    spec: Spec,
+    reference: Predict,
+    candidate: Predict,
+    samples: Sequence[Sample],
+    *,
+    on_case: Callable[[str], None] = lambda _name: None,
+) -> list[OutputParity]:
+    """Run every case and compare; `on_case` is told each case's name before it runs."""
+    results: list[OutputParity] = []
+    for case in parity_cases(spec, reference, candidate, samples):
+        on_case(case.name)
+        expected = case.expected()
+        results += compare_outputs(case.name, candidate(case.inputs), expected, spec.parity)
+    return results
+
+
+def require_parity(results: Sequence[OutputParity]) -> None:
+    """ParityError that names the worst output, the case and how far it is off, when any case does not pass."""
+    failed = [result for result in worst_of(results).values() if result.problem]
+    if not failed:
+        return
+    worst = failed[0]
+    cases = sum(result.problem is not None for result in results)
+    raise ParityError(
+        f"parity failed: output {worst.output!r} {worst.problem} (case {worst.case!r}: max abs {worst.max_abs:.3g}, "
+        f"cosine {worst.cosine:.4f}, SQNR {worst.sqnr_db:.1f} dB; {cases} of {len(results)} comparisons failed)",
+        hint=_advice(worst),
+    )
+
+
+def _advice(result: OutputParity) -> str:
+    if "equal rows" in result.case or "cat" in result.case:
+        return "rows of a batch influence each other: look for batch norm in training mode, or a reduction over axis 0"
+    if result.problem and "shape" in result.problem:
+        return "a size was fixed while tracing: write the code without int(x.shape[i]), or make the dim static"
+    return "nothing was published; look for random numbers, training mode or state in forward, or widen the gate"
