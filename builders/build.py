@@ -147,7 +147,7 @@ def _make_artifact(path: Path, folder: ModelFolder, spec: Spec, stages: Stages) 
     from builders.sources import load_model, source_files
     from builders.verify import require_parity, verify
 
-    with stages.stage("load"), recorded_files() as files:
+    with stages.stage("load"), recorded_files(spec.source.factory, spec.samples) as files:
         samples = load_samples(spec)
         loaded = load_model(spec, folder.root)
         outputs = list(spec.outputs) or _discover_outputs(spec, loaded.predict, samples)
@@ -158,7 +158,7 @@ def _make_artifact(path: Path, folder: ModelFolder, spec: Spec, stages: Stages) 
         candidate = OnnxModel(path)
         results = verify(spec, loaded.predict, candidate, samples, on_case=stages.parity_case)
         require_parity(results)
-    with stages.stage("metric"), recorded_files() as metric_files:
+    with stages.stage("metric"), recorded_files(spec.metric) as metric_files:
         metric = _measure_metric(spec, loaded.predict, candidate)
     return _Made(
         spec=spec,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,36 @@ def build_engine(models: tuple[str, ...], repository: Path, force: bool, as_json
     MODEL is a name in the repository, a model folder, or a spec.yaml. Without MODEL, describe the model with --name, a
     source and --input.
     """
-    targets = [find_model(model, repository) for model in models] or [_new_model(repository, options)]
     if models and any(options.values()):
         given = next(f"--{key.replace('_', '-')}" for key, value in options.items() if value)
         raise click.UsageError(f"{given} describes a model without a spec; MODEL has one. Use either.")
-    for folder in targets:
-        manifest = _build_one(folder, force=force)
-        click.echo(dump_manifest(manifest), nl=False) if as_json else _print_summary(folder, manifest)
+    for target in [_known_model(model, repository) for model in models] or [_new_model(repository, options)]:
+        manifest = _build_one(target, force=force)
+        click.echo(dump_manifest(manifest), nl=False) if as_json else _print_summary(target.folder, manifest)
 
 
-def _new_model(repository: Path, options: dict[str, Any]) -> ModelFolder:
-    """Write the spec.yaml that the options describe; one that says something else is left alone."""
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A model to build; `spec_text` is the spec.yaml that is written once the build went well, if any."""
+
+    folder: ModelFolder
+    spec: Spec
+    spec_text: str | None = None
+
+
+def _known_model(model: str, repository: Path) -> _Target:
+    folder = find_model(model, repository)
+    spec = read_spec(folder.spec)
+    if spec.name != folder.name:
+        raise SpecError(
+            f"{folder.spec}: name {spec.name!r} differs from the folder {folder.name!r}",
+            hint="Triton requires them to be equal: rename one",
+        )
+    return _Target(folder, spec)
+
+
+def _new_model(repository: Path, options: dict[str, Any]) -> _Target:
+    """The model that the options describe; a spec.yaml that says something else is left alone."""
     if not options["name"]:
         raise click.UsageError("name a MODEL, or describe one with --name, a source and --input.")
     spec = spec_from_options(
@@ -67,8 +87,12 @@ def _new_model(repository: Path, options: dict[str, Any]) -> ModelFolder:
         extra={key: options[key] for key in ("samples", "metric", "opset") if options[key]},
     )
     folder = ModelFolder(repository / spec.name)
-    _write_spec(folder, spec)
-    return folder
+    if folder.spec.is_file() and read_spec(folder.spec) != spec:
+        raise SpecError(
+            f"{folder.spec} says something else than the options",
+            hint=f"build it with `build-engine {spec.name}`, or remove it or choose another --name",
+        )
+    return _Target(folder, spec, dump_spec(spec))
 
 
 def _absolute(key: str, value: str) -> str:
@@ -76,29 +100,18 @@ def _absolute(key: str, value: str) -> str:
     return value if key == "factory" else str(Path(value).resolve())
 
 
-def _write_spec(folder: ModelFolder, spec: Spec) -> None:
-    if folder.spec.is_file():
-        if read_spec(folder.spec) != spec:
-            raise SpecError(
-                f"{folder.spec} says something else than the options",
-                hint=f"build it with `build-engine {spec.name}`, or remove it or choose another --name",
-            )
-        return
-    write_atomic(folder.spec, dump_spec(spec))
+def _build_one(target: _Target, *, force: bool) -> Manifest:
+    from rich.console import Console
 
-
-def _build_one(folder: ModelFolder, *, force: bool) -> Manifest:
     from builders.build import build
-    from tritonsmith.console import log
 
-    spec = read_spec(folder.spec)
-    if spec.name != folder.name:
-        raise SpecError(
-            f"{folder.spec}: name {spec.name!r} differs from the folder {folder.name!r}",
-            hint="Triton requires them to be equal: rename one",
-        )
-    with log.status(f"{spec.name}: looking for an earlier build") as status:
-        return build(folder, spec, force=force, report=lambda text: status.update(f"{spec.name}: {text}"))
+    name = target.spec.name
+    console = Console(file=sys.stderr)  # held, as the export silences what torch prints to sys.stderr
+    with console.status(f"{name}: looking for an earlier build") as status:
+        manifest = build(target.folder, target.spec, force=force, report=lambda text: status.update(f"{name}: {text}"))
+    if target.spec_text is not None and not target.folder.spec.is_file():
+        write_atomic(target.folder.spec, target.spec_text)
+    return manifest
 
 
 def _print_summary(folder: ModelFolder, manifest: Manifest) -> None:

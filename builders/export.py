@@ -5,11 +5,12 @@ Every exporter writes one file, IR version at most 10, external data only when l
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from tritonsmith.samples import Sample
 from tritonsmith.spec import Spec
 
 _SOURCE_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\w+)\n\s*(?P<source>[^\n]*)')
+
+_SIZE = re.compile(r"(\d+) not in VR\[(\d+), (\d+)\]")
 
 
 def export_onnx(loaded: LoadedModel, spec: Spec, outputs: Sequence[str], samples: Sequence[Sample], path: Path) -> None:
@@ -73,15 +76,15 @@ def _export(model: Any, args: tuple[Any, ...], spec: Spec, *, dynamic_shapes: An
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The exporter warns about its own internals and about packages that no model here needs."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)  # torch sets the levels of its many loggers one by one
+    drop = io.StringIO()  # torch.export prints the graphs that it could not finish
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(drop), redirect_stderr(drop):
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        logging.disable(before)
 
 
 def _export_torchscript(
@@ -148,6 +151,7 @@ def _explain(error: Exception) -> ExportError:
     chain = list(_causes(error))
     text = "\n".join(str(item) for item in chain)
     said = next((line for item in reversed(chain) for line in _speaking_lines(str(item))), type(chain[-1]).__name__)
+    said = _SIZE.sub(r"a dim was traced with size \1, but the code allows only \2 to \3", said)
     return ExportError(f"PyTorch cannot export the model: {said}", hint=_advice(text), details=_user_lines(chain, text))
 
 
@@ -176,12 +180,14 @@ def _user_lines(chain: Sequence[BaseException], text: str) -> tuple[str, ...]:
 
 
 _DATA_DEPENDENT = "a branch or size depends on values: use torch.where, masks or torch.cond, not `if` and .item()"
+_FIXED_SIZE = "the code fixes a size: write it from x.shape, or give that dim a fixed size in the spec"
 _NO_ONNX_FORM = "an operator has no ONNX form: replace it, or write it with simpler operators"
 _ADVICE: Mapping[str, str] = {
     "data-dependent": _DATA_DEPENDENT,
     "data dependent": _DATA_DEPENDENT,
     "DataDependent": _DATA_DEPENDENT,
-    "specialized": "the code fixes a size: write it from x.shape, or give that dim a fixed size in the spec",
+    "not in VR[": _FIXED_SIZE,
+    "specialized": _FIXED_SIZE,
     "Constraints violated": "the code allows fewer sizes than the spec's dims: narrow them, or write it from x.shape",
     "No ONNX function found": _NO_ONNX_FORM,
     "DispatchError": _NO_ONNX_FORM,

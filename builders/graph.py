@@ -63,15 +63,19 @@ def rename_ends(model: ir.Model, inputs: Sequence[str], outputs: Sequence[str]) 
                 hint="an input that the model does not use is removed by the exporter: take it out of the spec",
             )
     ends = [*graph.inputs, *graph.outputs]
-    names = _wanted_names(graph.inputs, inputs) + _wanted_names(graph.outputs, outputs)
+    names = wanted_names(_names(graph.inputs), inputs) + wanted_names(_names(graph.outputs), outputs)
     _free_names(graph, ends, set(names))
     for value, name in zip(ends, names, strict=True):
         value.name = name
 
 
-def _wanted_names(values: Sequence[ir.Value], wanted: Sequence[str]) -> list[str]:
-    own = [str(value.name) for value in values]
-    return own if set(own) == set(wanted) else list(wanted)
+def _names(values: Sequence[ir.Value]) -> list[str]:
+    return [str(value.name) for value in values]
+
+
+def wanted_names(own: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The new name of each of `own`: the same where the names match in any order, else by position."""
+    return list(own) if set(own) == set(wanted) else list(wanted)
 
 
 def _free_names(graph: ir.Graph, ends: Sequence[ir.Value], names: set[str]) -> None:

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from tritonsmith.samples import Array, Sample
 from tritonsmith.spec import Tolerance
 
+REFERENCE, ITSELF = "reference", "itself"
+"""What an artifact is compared with."""
+
 Floats = NDArray[np.float64]
 
 _FLOOR = 1e-6
@@ -24,7 +27,7 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputParity:
-    """The distance of one output from its reference in one case; `problem` says why it does not pass, or is None.
+    """The distance of one output from what it is compared with in one case; `problem` says why it does not pass, or is None.
 
     `max_abs` has the output's unit, `max_rel` none, `sqnr_db` is in dB (inf for equal outputs).
     """
@@ -37,6 +40,7 @@ class OutputParity:
     cosine: float
     sqnr_db: float
     problem: str | None
+    against: str = REFERENCE
 
 
 def compare_outputs(case: str, actual: Sample, expected: Sample, gate: Tolerance) -> list[OutputParity]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tritonsmith.references import is_user_file
@@ -90,8 +91,12 @@ def _opened_files() -> _OpenedFiles:
 
 
 @contextmanager
-def recorded_files() -> Iterator[set[Path]]:
-    """A set that holds, after the block, the user's files that it used: imported modules and opened data."""
+def recorded_files(*references: str | None) -> Iterator[set[Path]]:
+    """A set that holds, after the block, the user's files that it used: imported modules and opened data.
+
+    `references` are the functions (`package.module:function`) that the block calls: what their modules use counts even
+    when it was imported before.
+    """
     hook, before, found = _opened_files(), set(sys.modules), set[Path]()
     hook.recording = opened = set[str]()
     try:
@@ -99,7 +104,8 @@ def recorded_files() -> Iterator[set[Path]]:
     finally:
         hook.recording = None
         found.update(path for path in map(Path, opened) if _is_data(path))
-        found.update(_user_modules(before))
+        roots = {reference.partition(":")[0] for reference in references if reference}
+        found.update(_user_modules(roots | (set(sys.modules) - before)))
 
 
 def _is_data(path: Path) -> bool:
@@ -109,12 +115,23 @@ def _is_data(path: Path) -> bool:
     )
 
 
-def _user_modules(before: set[str]) -> Iterator[Path]:
-    """The user's modules that are new since `before`, and those of the same packages that were there already."""
-    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
-    theirs = {name: file for name, file in files.items() if file and is_user_file(file)}
-    packages = {name.partition(".")[0] for name in theirs if name not in before}
-    return (Path(file) for name, file in theirs.items() if name not in before or name.partition(".")[0] in packages)
+def _user_modules(names: set[str]) -> Iterator[Path]:
+    """The files of the user's modules among `names`, and of those that they use, by the objects in their namespaces."""
+    pending, seen = list(names), set[str]()
+    while pending:
+        name = pending.pop()
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        if name in seen or not file or not is_user_file(file):
+            continue
+        seen.add(name)
+        yield Path(file)
+        pending += [name.rpartition(".")[0], *map(_home, list(vars(module).values()))]
+
+
+def _home(value: object) -> str:
+    """The name of the module that a value is, or comes from."""
+    return str(value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", ""))
 
 
 def package_versions() -> dict[str, str]:

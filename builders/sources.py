@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from builders.graph import wanted_names
 from builders.session import OnnxModel
 from builders.torch_model import SpecModule, TorchPredictor
 from tritonsmith.errors import BuildError, UserCodeError
@@ -123,7 +124,16 @@ def _from_onnx(spec: Spec, base: Path) -> LoadedModel:
     """The file itself is the reference, run with every graph optimisation off."""
     path = _existing(base, spec.source.onnx or "")
     original = OnnxModel(path, optimize=False)
-    return LoadedModel(kind="onnx", model=path, predict=original, reference="the ONNX file, unoptimised")
+    to_own = dict(zip(wanted_names(original.inputs, list(spec.inputs)), original.inputs, strict=False))
+    to_spec = dict(
+        zip(original.outputs, wanted_names(original.outputs, list(spec.outputs or original.outputs)), strict=False)
+    )
+
+    def predict(inputs: Sample) -> Sample:
+        answer = original({to_own[name]: array for name, array in inputs.items()})
+        return {to_spec[name]: array for name, array in answer.items()}
+
+    return LoadedModel(kind="onnx", model=path, predict=predict, reference="the ONNX file, unoptimised")
 
 
 def source_files(spec: Spec, base: Path) -> set[Path]:

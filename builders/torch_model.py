@@ -94,7 +94,7 @@ class TorchPredictor:
     def __call__(self, inputs: Sample) -> Sample:
         """One forward pass without gradients."""
         ordered = {name: inputs[name] for name in self.inputs}
-        with torch.inference_mode():
+        with torch.no_grad():  # inference mode breaks TorchScript
             result = run_user_code(lambda: self.module(*to_tensors(ordered)), what="the model's forward")
         pairs = select_outputs(result, self.outputs)
         return {name: tensor.detach().cpu().numpy() for name, tensor in pairs}

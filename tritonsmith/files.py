@@ -22,6 +22,7 @@ def staging_folder(parent: Path) -> Iterator[Path]:
     Folders left by a process that was killed are removed first. A full disk becomes a RepositoryError.
     """
     with readable_disk_errors(parent):
+        is_new = not parent.exists()
         parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(parent)
         stage = Path(tempfile.mkdtemp(prefix=f"{_STAGING}{os.getpid()}-", dir=parent))
@@ -29,6 +30,8 @@ def staging_folder(parent: Path) -> Iterator[Path]:
             yield stage
         finally:
             shutil.rmtree(stage, ignore_errors=True)
+            if is_new and not any(parent.iterdir()):
+                parent.rmdir()
 
 
 def _remove_stale(parent: Path) -> None:

@@ -1,0 +1,308 @@
+"""Building small models: what is published computes what PyTorch computes, and unchanged inputs are a cache hit."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from builders.build import build
+from builders.manifest import read_manifest
+from builders.session import OnnxModel
+from builders.torch_model import TorchPredictor
+from tests.builders import models
+from tests.builders.conftest import MakeModel
+from tritonsmith.errors import BuildError, ExportError, GateError, ParityError, SpecError, UserCodeError
+from tritonsmith.pbtxt import parse_config
+from tritonsmith.repository import ModelFolder
+from tritonsmith.spec_file import read_spec
+
+X = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+
+
+def build_folder(folder: ModelFolder, *, force: bool = False) -> str:
+    """Build and say whether it was a cache hit."""
+    return "cached" if build(folder, read_spec(folder.spec), force=force).cached else "built"
+
+
+def served(folder: ModelFolder) -> NDArray[Any]:
+    return OnnxModel(folder.version() / "model.onnx")({"x": X})["y"]
+
+
+def torch_answer(module: nn.Module) -> NDArray[Any]:
+    return TorchPredictor(module.eval(), ["x"], ["y"])({"x": X})["y"]
+
+
+def test_a_factory_is_published_with_configs_and_record(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    assert build_folder(folder) == "built"
+    np.testing.assert_allclose(served(folder), torch_answer(models.mlp()), atol=1e-6)
+    assert sorted(path.name for path in folder.root.iterdir()) == [
+        "1",
+        "build.json",
+        "config.pbtxt",
+        "configs",
+        "spec.yaml",
+    ]
+    config = parse_config(folder.config.read_text())
+    assert (config.max_batch_size, list(config.input[0].dims), list(config.output[0].dims)) == (8, [3], [2])
+    assert parse_config(folder.named_config("gpu").read_text()).instance_group[0].kind == 1  # KIND_GPU
+    graph = onnx.load(str(folder.version() / "model.onnx"))
+    assert graph.ir_version <= 10
+    assert graph.opset_import[0].version == 20
+    assert graph.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
+
+
+def test_the_record_says_what_was_proven(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    build_folder(folder)
+    record = read_manifest(folder.manifest)
+    assert record is not None
+    cases = {row.case: row for row in record.parity}
+    assert {"sample 0", "sample 4", "batch=1", "batch=4", "batch=8", "batch=7", "4 equal rows"} <= set(cases)
+    assert "f(cat(a,b)) = cat(f(a),f(b)), batch=4+4" in cases
+    assert all(row.max_abs < 1e-5 and row.problem is None for row in record.parity)
+    assert record.artifacts[0].size == (folder.version() / "model.onnx").stat().st_size
+    assert record.samples == 5
+    assert record.packages["torch"] == torch.__version__
+    assert any(path.endswith("tests/builders/models.py") for path in record.files)
+
+
+def test_unchanged_inputs_are_a_cache_hit_and_each_change_is_not(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    assert [build_folder(folder), build_folder(folder), build_folder(folder, force=True)] == [
+        "built",
+        "cached",
+        "built",
+    ]
+    make_model("mlp", change=("max: 8", "max: 9"))
+    assert [build_folder(folder), build_folder(folder)] == ["built", "cached"]
+    (folder.version() / "model.onnx").unlink()
+    assert build_folder(folder) == "built"
+
+
+def test_a_change_of_serving_alone_writes_the_configs_without_building(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    build_folder(folder)
+    before = (folder.version() / "model.onnx").stat().st_mtime_ns
+    folder.spec.write_text(folder.spec.read_text() + "serving: {dynamic_batching: {max_queue_delay_us: 77}}\n")
+    assert build_folder(folder) == "cached"
+    assert parse_config(folder.config.read_text()).dynamic_batching.max_queue_delay_microseconds == 77
+    assert (folder.version() / "model.onnx").stat().st_mtime_ns == before
+
+
+def test_a_damaged_or_foreign_record_is_no_cache_hit(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    build_folder(folder)
+    for text in ("{", "[]", "null", json.dumps({"schema": 1})):
+        folder.manifest.write_text(text)
+        assert build_folder(folder) == "built"
+
+
+def test_weights_that_changed_at_the_same_path_are_noticed(make_model: MakeModel) -> None:
+    folder = make_model(source='{factory: "tests.builders.models:mlp", state_dict: weights.pt}')
+    for scale in (1.0, 2.0):
+        weights = {name: tensor * scale for name, tensor in models.mlp().state_dict().items()}
+        torch.save(weights, folder.root / "weights.pt")
+        assert build_folder(folder) == "built"
+        module = models.mlp()
+        module.load_state_dict(weights)
+        np.testing.assert_allclose(served(folder), torch_answer(module), atol=1e-6)
+    assert build_folder(folder) == "cached"
+
+
+def _save_exported(folder: Path) -> str:
+    dims = {"x": {0: torch.export.Dim("batch", min=1, max=8)}}
+    torch.export.save(
+        torch.export.export(models.mlp().eval(), (torch.zeros(3, 3),), dynamic_shapes=dims), folder / "m.pt2"
+    )
+    return "{exported: m.pt2}"
+
+
+def _save_scripted(folder: Path) -> str:
+    torch.jit.trace(models.mlp().eval(), torch.zeros(3, 3)).save(str(folder / "m.pt"))  # type: ignore[no-untyped-call]
+    return "{torchscript: m.pt}"
+
+
+def _save_onnx(folder: Path) -> str:
+    torch.onnx.export(
+        models.mlp().eval(),
+        (torch.zeros(3, 3),),
+        str(folder / "m.onnx"),
+        dynamo=True,
+        dynamic_shapes=({0: torch.export.Dim("n", min=1, max=8)},),
+        verbose=False,
+    )
+    return "{onnx: m.onnx}"
+
+
+def _save_safetensors(folder: Path) -> str:
+    from safetensors.torch import save_file
+
+    save_file(models.mlp().state_dict(), folder / "m.safetensors")
+    return '{factory: "tests.builders.models:mlp", state_dict: m.safetensors}'
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's exporter warns about itself
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # TorchScript is deprecated, and supported here
+@pytest.mark.parametrize("save", [_save_exported, _save_scripted, _save_onnx, _save_safetensors])
+def test_every_kind_of_source_gives_the_same_answers(make_model: MakeModel, save: Callable[[Path], str]) -> None:
+    folder = make_model()
+    make_model(source=save(folder.root))
+    assert build_folder(folder) == "built"
+    np.testing.assert_allclose(served(folder), torch_answer(models.mlp()), atol=1e-6)
+    assert build_folder(folder) == "cached"
+
+
+def test_a_hugging_face_directory_is_a_source(make_model: MakeModel) -> None:
+    from transformers import BertConfig, BertModel
+
+    folder = make_model()
+    config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
+    BertModel(config).save_pretrained(folder.root / "hf")
+    folder.spec.write_text(
+        "name: small\nsource: {hf: hf}\n"
+        "inputs: {input_ids: {dtype: int64, shape: [batch, seq], range: [0, 50]},"
+        " attention_mask: {dtype: int64, shape: [batch, seq], range: [1, 2]}}\n"
+        "outputs: {last_hidden_state: {dtype: float32, shape: [batch, seq, 16]}}\n"
+        "dims: {batch: {opt: 2, max: 4}, seq: {opt: 8, max: 16}}\n"
+    )
+    assert build_folder(folder) == "built"
+    ids = np.arange(12, dtype=np.int64).reshape(2, 6)
+    mask = np.ones_like(ids)
+    model: Any = BertModel.from_pretrained(folder.root / "hf")
+    with torch.inference_mode():
+        expected = model(input_ids=torch.from_numpy(ids), attention_mask=torch.from_numpy(mask)).last_hidden_state
+    answer: dict[str, NDArray[Any]] = OnnxModel(folder.version() / "model.onnx")(
+        {"input_ids": ids, "attention_mask": mask}
+    )
+    np.testing.assert_allclose(answer["last_hidden_state"], expected.numpy(), atol=1e-5)
+
+
+def test_outputs_are_chosen_by_name_and_discovered_where_the_spec_has_none(make_model: MakeModel) -> None:
+    folder = make_model("named_outputs")
+    build_folder(folder)
+    np.testing.assert_allclose(served(folder), torch_answer(models.mlp()), atol=1e-6)
+    make_model("named_outputs", change=("outputs: {y: {dtype: float32, shape: [batch, 2]}}\n", ""))
+    assert build_folder(folder) == "built"
+    assert [tensor.name for tensor in parse_config(folder.config.read_text()).output] == ["hidden", "y"]
+    assert build_folder(folder) == "cached"
+
+
+def test_an_output_may_have_the_name_of_a_value_inside_the_graph(make_model: MakeModel) -> None:
+    folder = make_model("colliding_name")
+    build_folder(folder)
+    np.testing.assert_allclose(served(folder), torch_answer(models.colliding_name()), atol=1e-6)
+
+
+def test_the_metric_of_reference_and_artifact_is_recorded(make_model: MakeModel) -> None:
+    folder = make_model("mlp", change=("samples:", 'metric: "tests.builders.models:mean_output"\nsamples:'))
+    record = build(folder, read_spec(folder.spec))
+    assert record.metric is not None
+    assert record.metric.artifact == pytest.approx(record.metric.reference, abs=1e-6)
+    assert 0 < record.metric.reference < 2
+
+
+BAD: dict[str, tuple[type[Exception], str, str]] = {
+    "value_dependent": (ExportError, "cannot export the model", "torch.where"),
+    "fixed_size": (ExportError, "cannot export the model", "x.shape"),
+    "reduces_over_the_batch": (ParityError, "output 'y'", "rows of a batch influence each other"),
+    "random_noise": (ParityError, "values are off by more than atol 0.0001 + rtol 0.001", "random numbers"),
+    "raises_in_forward": (ExportError, "forward is broken", ""),
+    "raising_factory": (UserCodeError, "raised FileNotFoundError: weights.pt is not there", ""),
+    "not_a_module": (UserCodeError, "returned int", "torch.nn.Module"),
+    "no_such_function": (SpecError, "has no function 'no_such_function'", "there:"),
+}
+
+
+@pytest.mark.parametrize("factory", BAD)
+def test_a_bad_model_is_one_line_with_a_fix_and_nothing_is_published(make_model: MakeModel, factory: str) -> None:
+    error, message, hint = BAD[factory]
+    folder = make_model(factory)
+    with pytest.raises(error) as caught:
+        build(folder, read_spec(folder.spec))
+    assert message in caught.value.message  # type: ignore[attr-defined]  # every one is a TritonsmithError
+    assert hint in (caught.value.hint or "")  # type: ignore[attr-defined]
+    assert os.listdir(folder.root) == ["spec.yaml"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("factory", ["value_dependent", "raises_in_forward", "raising_factory"])
+def test_the_users_own_line_is_shown(make_model: MakeModel, factory: str) -> None:
+    lines = {
+        "value_dependent": "in forward: if x.sum() > 0",
+        "raises_in_forward": 'raise RuntimeError("forward is broken")',
+        "raising_factory": "raise FileNotFoundError",
+    }
+    folder = make_model(factory)
+    with pytest.raises((ExportError, UserCodeError)) as caught:
+        build(folder, read_spec(folder.spec))
+    assert any("models.py:" in line and lines[factory] in line for line in caught.value.details), caught.value.details
+
+
+def test_a_failed_build_keeps_the_last_good_one(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    build_folder(folder)
+    good = (folder.version() / "model.onnx").read_bytes()
+    make_model("random_noise")
+    with pytest.raises(ParityError):
+        build_folder(folder)
+    assert (folder.version() / "model.onnx").read_bytes() == good
+
+
+def test_an_interrupt_leaves_nothing_half_made(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+
+    def interrupt(stage: str) -> None:
+        if stage.startswith("parity: batch"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(folder, read_spec(folder.spec), report=interrupt)
+    assert os.listdir(folder.root) == ["spec.yaml"]  # noqa: PTH208
+
+
+def test_a_metric_that_falls_stops_the_build(make_model: MakeModel) -> None:
+    folder = make_model("mlp", change=("samples:", 'metric: "tests.builders.models:falling_metric"\nsamples:'))
+    with pytest.raises(GateError, match=r"falls from 1\.0000 to 0\.5000"):
+        build(folder, read_spec(folder.spec))
+
+
+CORRUPT = {
+    "{onnx: m.onnx}": "is not an ONNX model|refuses m.onnx",
+    "{exported: m.onnx}": "is not a torch.export program",
+    "{torchscript: m.onnx}": "is not a TorchScript module",
+    '{factory: "tests.builders.models:mlp", state_dict: m.onnx}': "is not a state_dict",
+    "{onnx: missing.onnx}": "there is no .*missing.onnx",
+}
+
+
+@pytest.mark.parametrize("source", CORRUPT)
+def test_a_corrupt_or_missing_file_is_named(make_model: MakeModel, source: str) -> None:
+    folder = make_model(source=source)
+    (folder.root / "m.onnx").write_bytes(b"no model at all")
+    with pytest.raises(BuildError, match=CORRUPT[source]):
+        build(folder, read_spec(folder.spec))
+
+
+def test_weights_of_another_model_are_refused(make_model: MakeModel) -> None:
+    folder = make_model(source='{factory: "tests.builders.models:mlp", state_dict: weights.pt}')
+    torch.save({"layer.weight": torch.zeros(4, 4)}, folder.root / "weights.pt")
+    with pytest.raises(BuildError, match="does not fit the factory's module") as caught:
+        build(folder, read_spec(folder.spec))
+    assert any("size mismatch" in line or "Missing key" in line for line in caught.value.details)
+
+
+def test_a_pickle_that_would_run_code_is_refused(make_model: MakeModel, tmp_path: Path) -> None:
+    folder = make_model(source='{factory: "tests.builders.models:mlp", state_dict: weights.pt}')
+    torch.save(models.Mlp(), folder.root / "weights.pt")
+    with pytest.raises(BuildError, match="is not a state_dict"):
+        build(folder, read_spec(folder.spec))
