@@ -27,7 +27,7 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputParity:
-    """The distance of one output from what it is compared with in one case; `problem` says why it does not pass, or is None.
+    """The distance of one output from what it is compared with, in one case; `problem` says why it does not pass.
 
     `max_abs` has the output's unit, `max_rel` none, `sqnr_db` is in dB (inf for equal outputs).
     """
@@ -112,13 +112,29 @@ def cosine(actual: Floats, reference: Floats) -> float:
 
 
 def _failed(case: str, name: str, expected: Array, problem: str) -> OutputParity:
-    worst = {"max_abs": math.inf, "max_rel": math.inf, "cosine": 0.0, "sqnr_db": -math.inf}
-    return OutputParity(case=case, output=name, shape=expected.shape, problem=problem, **worst)
+    return OutputParity(
+        case=case,
+        output=name,
+        shape=expected.shape,
+        max_abs=math.inf,
+        max_rel=math.inf,
+        cosine=0.0,
+        sqnr_db=-math.inf,
+        problem=problem,
+    )
 
 
 def _equal(case: str, name: str, expected: Array) -> OutputParity:
-    same = {"max_abs": 0.0, "max_rel": 0.0, "cosine": 1.0, "sqnr_db": math.inf}
-    return OutputParity(case=case, output=name, shape=expected.shape, problem=None, **same)
+    return OutputParity(
+        case=case,
+        output=name,
+        shape=expected.shape,
+        max_abs=0.0,
+        max_rel=0.0,
+        cosine=1.0,
+        sqnr_db=math.inf,
+        problem=None,
+    )
 
 
 def worst_of(results: Iterable[OutputParity]) -> dict[str, OutputParity]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -167,3 +168,21 @@ def falling_metric(predict: Any) -> float:
     predict({"x": np.ones((2, 3), np.float32)})
     _scores.reverse()
     return _scores[0]
+
+
+def slow_factory() -> nn.Module:
+    """Takes long enough to be interrupted."""
+    time.sleep(60)
+    return mlp()
+
+
+class Wide(Mlp):
+    """float32 [batch, 3] to [batch, 2000]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2000)
+
+
+def wide() -> nn.Module:
+    return _seeded(Wide)
