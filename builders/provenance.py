@@ -126,7 +126,15 @@ def _user_modules(names: set[str]) -> Iterator[Path]:
             continue
         seen.add(name)
         yield Path(file)
-        pending += [name.rpartition(".")[0], *map(_home, list(vars(module).values()))]
+        yield from _package_files(name)
+        pending += map(_home, list(vars(module).values()))
+
+
+def _package_files(name: str) -> Iterator[Path]:
+    """The `__init__.py` of each package that a module lies in."""
+    while name := name.rpartition(".")[0]:
+        if file := getattr(sys.modules.get(name), "__file__", None):
+            yield Path(file)
 
 
 def _home(value: object) -> str:
