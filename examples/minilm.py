@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 MAX_TOKENS = 256
+PAD_TO = 16
+"""Lengths are rounded up to a multiple of this: Triton batches requests of equal shape only."""
+
 _MODULES = (
     "argparse", "asyncio", "base64", "bisect", "calendar", "collections", "configparser", "contextlib", "csv",
     "datetime", "decimal", "difflib", "email.message", "fractions", "functools", "glob", "gzip", "hashlib", "heapq",
@@ -66,12 +69,12 @@ def _tokenizer() -> Any:
 
     tokenizer = Tokenizer.from_file(str(_folder() / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_TOKENS)
-    tokenizer.enable_padding()
+    tokenizer.enable_padding(pad_to_multiple_of=PAD_TO)
     return tokenizer
 
 
 def encode(texts: list[str]) -> dict[str, NDArray[np.int64]]:
-    """Token ids and mask, int64 [len(texts), longest], padded to the longest of the texts."""
+    """Token ids and mask, int64 [len(texts), longest], padded to the longest of the texts and to a multiple of 16."""
     encodings = _tokenizer().encode_batch(texts)
     return {
         "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
@@ -96,7 +99,7 @@ def documented() -> tuple[tuple[str, str], ...]:
 
 
 def samples() -> Iterator[dict[str, NDArray[np.int64]]]:
-    """One sentence a sample, int64 [1, its length]."""
+    """One sentence a sample, int64 [1, its length rounded up]."""
     for summary, rest in documented():
         yield encode([summary])
         yield encode([rest])

@@ -45,10 +45,10 @@ def _remove_stale(parent: Path) -> None:
 def readable_disk_errors(path: Path) -> Iterator[None]:
     """Turn a full or read-only disk and missing permission into a RepositoryError with the fix."""
     fixes = {
-        errno.ENOSPC: ("the disk is full", "free some space and run again; nothing was published"),
-        errno.EDQUOT: ("the disk quota is used up", "free some space and run again; nothing was published"),
-        errno.EROFS: ("the file system is read-only", "choose another folder with --repository"),
-        errno.EACCES: ("permission denied", "choose a folder that you may write to, with --repository"),
+        errno.ENOSPC: ("the disk is full", "free some space and run again"),
+        errno.EDQUOT: ("the disk quota is used up", "free some space and run again"),
+        errno.EROFS: ("the file system is read-only", "choose another folder"),
+        errno.EACCES: ("permission denied", "choose a folder that you may write to"),
     }
     try:
         yield
