@@ -176,7 +176,7 @@ def _user_lines(chain: Sequence[BaseException], text: str) -> tuple[str, ...]:
         if frames:
             return frames[-2:]
     found = [match.groupdict() for match in _SOURCE_LINE.finditer(text) if is_user_file(match["file"])]
-    return tuple(f"{row['file']}:{row['line']} in {row['function']}: {row['source']}" for row in found[-2:])
+    return tuple(f"at {row['file']}:{row['line']} in {row['function']}: {row['source']}" for row in found[-2:])
 
 
 _DATA_DEPENDENT = "a branch or size depends on values: use torch.where, masks or torch.cond, not `if` and .item()"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 MAX_TOKENS = 256
-PAD_TO = 16
+PAD_TO = 32
 """Lengths are rounded up to a multiple of this: Triton batches requests of equal shape only."""
 
 _MODULES = (
@@ -74,7 +74,7 @@ def _tokenizer() -> Any:
 
 
 def encode(texts: list[str]) -> dict[str, NDArray[np.int64]]:
-    """Token ids and mask, int64 [len(texts), longest], padded to the longest of the texts and to a multiple of 16."""
+    """Token ids and mask, int64 [len(texts), longest], padded to the longest of the texts and to a multiple of 32."""
     encodings = _tokenizer().encode_batch(texts)
     return {
         "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),

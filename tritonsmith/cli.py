@@ -74,7 +74,7 @@ def run(command: click.Command, argv: Sequence[str] | None, *, name: str) -> int
 def _show(error: TritonsmithError) -> None:
     lines = [
         f"{click.style('error', fg='red')}: {error.message}",
-        *(f"  at {line}" for line in error.details),
+        *(f"  {line}" for line in error.details),
     ]
     if error.hint:
         lines.append(f"{click.style('hint', fg='cyan')}: {error.hint}")

@@ -64,10 +64,10 @@ def run_user_code(call: Callable[[], Any], *, what: str) -> Any:
 
 
 def user_frames(error: BaseException) -> tuple[str, ...]:
-    """The frames of `error` that lie in the user's files, innermost last, as `file:line in function: source`."""
+    """The frames of `error` that lie in the user's files, innermost last, as `at file:line in function: source`."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if is_user_file(frame.filename)]
-    return tuple(f"{_short(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in theirs[-4:])
+    return tuple(f"at {_short(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in theirs[-4:])
 
 
 def is_user_file(filename: str) -> bool:

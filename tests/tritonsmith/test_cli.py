@@ -62,7 +62,7 @@ def test_a_known_error_is_one_line_and_a_hint(
 
     assert run(failing, [], name="failing") == code
     shown = capsys.readouterr().err.splitlines()
-    assert shown == [f"error: {error.message}", *(f"  at {line}" for line in error.details), f"hint: {error.hint}"]
+    assert shown == [f"error: {error.message}", *(f"  {line}" for line in error.details), f"hint: {error.hint}"]
 
 
 def test_an_interrupt_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
