@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,16 +23,23 @@ from typing import TypedDict
 STOP = {signal.SIGTERM, signal.SIGHUP}
 SIGNALS = {*STOP, signal.SIGINT, signal.SIGCHLD}
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # where Triton puts its regions
+_REGION = re.compile(rf"{SHARED_MEMORY}/(triton_\w+_backend_shm_region_\S+)")
+"""How Triton calls the regions of python-based backends, whatever shm-region-prefix-name says."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class Orders(TypedDict):
-    """What the guard is told, as JSON in its only argument: `grace_s` in seconds, `remove` the folders to delete."""
+    """What the guard is told, as JSON in its only argument.
+
+    `grace_s` in seconds; `regions` the file that lists the server's shared memory while it runs, for whoever cleans up
+    when the guard cannot; `remove` the folders to delete.
+    """
 
     command: list[str]
     parent: int
     grace_s: float
     shm_prefix: str
+    regions: str
     remove: list[str]
 
 
@@ -40,16 +48,57 @@ def main(orders: Orders) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # stubs that outlive the server become ours to reap
+    regions = Regions(Path(orders["regions"]))
     try:
         server = _start(orders["command"], libc)
         try:
             print(server.pid, flush=True)  # noqa: T201  # the parent reads it
-            _watch(server, orders["parent"], orders["grace_s"])
+            _watch(server, orders, regions)
         finally:
+            regions.note(_group(server.pid))
             _kill_group(server)
     finally:
+        regions.remove()
         _clean(orders)
     return server.returncode if server.returncode >= 0 else 128 - server.returncode
+
+
+class Regions:
+    """The shared memory regions that the server's processes have mapped so far, kept in a file as well."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._names: set[str] = set()
+
+    def note(self, pids: list[int]) -> None:
+        """Add the regions of these processes."""
+        mapped = {name for pid in pids for name in _REGION.findall(_maps(pid))}
+        if mapped - self._names:
+            self._names |= mapped
+            with contextlib.suppress(OSError):  # a full disk must not end the server
+                self._file.write_text("\n".join(sorted(self._names)))
+
+    def remove(self) -> None:
+        """Delete them all."""
+        for name in self._names:
+            (SHARED_MEMORY / name).unlink(missing_ok=True)
+
+
+def _maps(pid: int) -> str:
+    try:
+        return Path("/proc", str(pid), "maps").read_text()
+    except OSError:
+        return ""
+
+
+def _group(leader: int) -> list[int]:
+    """The processes of a group that still run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(folder.name)) == leader:
+                found.append(int(folder.name))
+    return found
 
 
 def _start(command: list[str], libc: ctypes.CDLL) -> subprocess.Popen[bytes]:
@@ -69,16 +118,17 @@ def _start(command: list[str], libc: ctypes.CDLL) -> subprocess.Popen[bytes]:
     )
 
 
-def _watch(server: subprocess.Popen[bytes], parent: int, grace_s: float) -> None:
+def _watch(server: subprocess.Popen[bytes], orders: Orders, regions: Regions) -> None:
     """Until the server ends; on a signal, or when the parent is gone, make it end."""
     asked_at = None
     while server.poll() is None:
         received = signal.sigtimedwait(SIGNALS, 0.5)
+        regions.note([server.pid])
         number = received.si_signo if received is not None else None
-        if number == signal.SIGINT or (asked_at is not None and time.monotonic() - asked_at > grace_s):
+        if number == signal.SIGINT or (asked_at is not None and time.monotonic() - asked_at > orders["grace_s"]):
             server.kill()
             server.wait()
-        elif asked_at is None and (number in STOP or os.getppid() != parent):
+        elif asked_at is None and (number in STOP or os.getppid() != orders["parent"]):
             asked_at = time.monotonic()
             server.terminate()
 

@@ -36,6 +36,7 @@ class GuardedProcess:
             "parent": os.getpid(),
             "grace_s": grace_s,
             "shm_prefix": workplace.shm_prefix,
+            "regions": str(workplace.regions),
             "remove": [str(workplace.root)],
         }
         self._patience_s = grace_s + _MARGIN_S

@@ -36,6 +36,11 @@ class Workplace:
         """Where the log goes when nobody asks for it elsewhere."""
         return self.root / "triton.log"
 
+    @property
+    def regions(self) -> Path:
+        """Where the guard lists the server's shared memory regions, one name a line."""
+        return self.root / "regions"
+
     def lay_models(self, models: Iterable[ModelFolder]) -> Path:
         """A repository of links to just these models: the server then sees no half-built neighbours."""
         folder = self.root / "models"
@@ -46,9 +51,19 @@ class Workplace:
 
     def remove(self) -> None:
         """Delete all of it; harmless when it is gone already."""
+        _remove_listed_regions(self.regions)
         shutil.rmtree(self.root, ignore_errors=True)
         for region in SHARED_MEMORY.glob(f"{self.shm_prefix}*"):
             region.unlink(missing_ok=True)
+
+
+def _remove_listed_regions(listed: Path) -> None:
+    try:
+        names = listed.read_text().split()
+    except OSError:
+        return
+    for name in names:
+        (SHARED_MEMORY / Path(name).name).unlink(missing_ok=True)
 
 
 def new_workplace(pid: int) -> Workplace:
@@ -93,6 +108,7 @@ def remove_stale(*folders: Path) -> list[Path]:
         for path in folder.glob(f"{_NAME}-{_pid_namespace()}-*"):
             pid = path.name.split("-")[2]
             if pid.isdigit() and not Path("/proc", pid).exists():
+                _remove_listed_regions(path / "regions")
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
                 removed.append(path)
     return removed

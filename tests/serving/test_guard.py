@@ -64,6 +64,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "parent": parent or os.getpid(),
             "grace_s": grace_s,
             "shm_prefix": prefix,
+            "regions": str(folder / "regions"),
             "remove": [str(folder)],
         }
         command = [sys.executable, "-I", "-S", guard.__file__, json.dumps(orders)]
@@ -99,6 +100,36 @@ def test_the_exit_code_of_a_server_that_ends_is_the_guards(start: Start) -> None
 
     assert guarded.process.wait(5) == 3
     assert guarded.leaves_nothing()
+
+
+MAPS_A_REGION = """\
+exec {python} -c '
+import mmap, pathlib, time
+path = pathlib.Path("/dev/shm/{name}")
+path.write_bytes(bytes(4096))
+with path.open("r+b") as file:
+    memory = mmap.mmap(file.fileno(), 4096)
+pathlib.Path("{{pids}}").write_text("1")
+time.sleep(60)
+'
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_regions_that_the_server_mapped_are_removed_whatever_their_prefix(start: Start, number: signal.Signals) -> None:
+    region = SHARED_MEMORY / f"triton_onnxruntime_backend_shm_region_{secrets.token_hex(8)}"
+    users = SHARED_MEMORY / f"input_of_a_client_{secrets.token_hex(8)}"
+    users.touch()
+    guarded = start(MAPS_A_REGION.format(python=sys.executable, name=region.name))
+    server = guarded.server()
+    wait_until((guarded.folder / "regions").exists)
+
+    os.kill(server, number)
+
+    guarded.process.wait(5)
+    assert not region.exists()
+    assert users.exists()
+    users.unlink()
 
 
 def test_sigterm_stops_the_server_and_its_children(start: Start) -> None:
@@ -170,6 +201,7 @@ def test_a_server_that_cannot_be_started_leaves_nothing(tmp_path: Path) -> None:
         "parent": os.getpid(),
         "grace_s": 1,
         "shm_prefix": "tritonsmith-test-none-",
+        "regions": "/nonexistent/regions",
         "remove": [str(tmp_path)],
     }
 

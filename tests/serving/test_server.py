@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from serving.client import Client
 from serving.server import Progress, TritonServer
 from serving.workplace import SHARED_MEMORY
 from tests.live_triton import DOUBLE_CODE, DOUBLE_CONFIG, PROTOCOLS, LiveTriton, write_model
+from tests.python_backend import onnx_models
 from tritonsmith.errors import RepositoryError, RequestError, ServerError
 
 pytestmark = pytest.mark.server
@@ -43,9 +45,10 @@ def leaves_nothing() -> Iterator[None]:
 
 
 def traces() -> set[Path]:
-    """Shared memory and temporary folders that belong to this process."""
-    mine = f"tritonsmith-*-{os.getpid()}-*"
-    return {*SHARED_MEMORY.glob(mine), *Path(os.environ.get("TMPDIR", "/tmp")).glob(mine)}  # noqa: S108  # where it looks
+    """Temporary folders and shared memory of this process, and the regions whose names do not tell whose they are."""
+    mine, anyones = f"tritonsmith-*-{os.getpid()}-*", "triton_*_backend_shm_region_*"
+    temporary = Path(tempfile.gettempdir())
+    return {*SHARED_MEMORY.glob(mine), *SHARED_MEMORY.glob(anyones), *temporary.glob(mine)}
 
 
 def write_double(repository: Path, name: str = "double") -> None:
@@ -163,8 +166,14 @@ def test_an_idle_connection_holds_the_exit_up_for_its_timeout_only(tmp_path: Pat
     assert not is_running(server.pid)
 
 
+def write_both(repository: Path) -> None:
+    """A Python model and one of the portable backend, whose shared memory is called otherwise."""
+    write_double(repository)
+    write_model(repository / "onnx", 'backend: "onnxruntime"', {"1/model.onnx": onnx_models.affine()})
+
+
 def test_a_server_that_is_killed_is_noticed_and_cleaned_up(tmp_path: Path) -> None:
-    write_double(tmp_path)
+    write_both(tmp_path)
     with TritonServer.start(tmp_path, log_path=tmp_path / "triton.log") as server:
         os.kill(server.pid, signal.SIGKILL)
 
@@ -177,7 +186,7 @@ def test_a_server_that_is_killed_is_noticed_and_cleaned_up(tmp_path: Path) -> No
 
 
 def test_a_guard_that_is_killed_takes_the_server_with_it(tmp_path: Path) -> None:
-    write_double(tmp_path)
+    write_both(tmp_path)
     with TritonServer.start(tmp_path) as server:
         guard = int(Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(guard, signal.SIGKILL)

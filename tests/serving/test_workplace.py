@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from serving.workplace import Workplace, new_workplace, readable_temporary_errors, remove_stale
+from serving.workplace import SHARED_MEMORY, Workplace, new_workplace, readable_temporary_errors, remove_stale
 from tests.live_triton import DOUBLE_CODE, DOUBLE_CONFIG, write_model
 from tritonsmith.errors import ServerError
 from tritonsmith.repository import ModelFolder
@@ -83,3 +84,15 @@ def test_a_full_temporary_folder_is_an_error_with_the_fix() -> None:
 
     assert caught.value.hint is not None
     assert "TMPDIR" in caught.value.hint
+
+
+def test_the_regions_that_a_killed_guard_listed_are_removed() -> None:
+    place = new_workplace(os.getpid())
+    region = SHARED_MEMORY / f"triton_onnxruntime_backend_shm_region_{secrets.token_hex(8)}"
+    region.touch()
+    place.regions.write_text(f"{region.name}\n../../etc/passwd\n")
+
+    place.remove()
+
+    assert not region.exists()
+    assert Path("/etc/passwd").exists()
