@@ -139,7 +139,7 @@ def _compute_us(point: Point) -> float:
 
 def show(rows: list[Alternation]) -> None:
     """A row per model and concurrency: medians over the alternations, and the range of the ratio."""
-    table = Table("model", "concurrency", "served rows/s", "in-process", "ratio", "range", "rows/exec", "cost µs")
+    table = Table("model", "load", "served", "inside", "ratio", "range", "batch", "cost µs")
     for key in dict.fromkeys((row.model, row.concurrency) for row in rows):
         group = [row for row in rows if (row.model, row.concurrency) == key]
         ratios = sorted(row.ratio for row in group)
@@ -153,7 +153,8 @@ def show(rows: list[Alternation]) -> None:
         )
     out.print(table)
     out.print(
-        f"client {rows[0].client}; medians of {len(group)} alternations; cost: backend time per request without the run"
+        f"client {rows[0].client}; medians of {len(group)} alternations; served and inside in rows/s; "
+        "cost: the backend's own time per request, without the run"
     )
 
 

@@ -31,11 +31,6 @@ class DType:
         return "TYPE_STRING" if self.wire == "BYTES" else f"TYPE_{self.wire}"
 
     @property
-    def is_integer(self) -> bool:
-        """True for signed and unsigned integers, not for bool."""
-        return self.wire.lstrip("U").startswith("INT")
-
-    @property
     def is_float(self) -> bool:
         """True for every floating type, bfloat16 included."""
         return self.wire in {"FP64", "FP32", "FP16", "BF16"}
@@ -74,7 +69,6 @@ DTYPES: dict[str, DType] = {
 }
 _ALIASES = {"float": "float32", "fp32": "float32", "half": "float16", "fp16": "float16", "double": "float64"}
 _BY_WIRE = {row.wire: row for row in DTYPES.values()}
-_BY_CONFIG = {row.config: row for row in DTYPES.values()}
 _BY_ONNX = {row.onnx: row for row in DTYPES.values()}
 _BY_NUMPY = {np.dtype(row.numpy): row for row in DTYPES.values() if row.numpy is not None}
 
@@ -100,11 +94,6 @@ def _look_up(table: dict[str, DType], key: str, where: str) -> DType:
 def from_wire(name: str) -> DType:
     """The row of a KServe v2 datatype such as `FP32` or `BYTES`."""
     return _look_up(_BY_WIRE, name, "Triton")
-
-
-def from_config(name: str) -> DType:
-    """The row of a config.pbtxt data type such as `TYPE_FP32`."""
-    return _look_up(_BY_CONFIG, name, "config.pbtxt")
 
 
 def from_onnx(name: str) -> DType:

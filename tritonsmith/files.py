@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,8 +46,13 @@ def _remove_stale(parent: Path) -> None:
 
 @contextmanager
 def readable_disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full or read-only disk and missing permission into a RepositoryError with the fix."""
+    """Turn a full or read-only disk, missing permission or a taken name into a RepositoryError with the fix."""
+    not_a_place = ("there is something else of that name", "choose another name or folder")
     fixes = {
+        errno.ENOTDIR: not_a_place,
+        errno.EEXIST: not_a_place,
+        errno.EISDIR: not_a_place,
+        errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
         errno.ENOSPC: ("the disk is full", "free some space and run again"),
         errno.EDQUOT: ("the disk quota is used up", "free some space and run again"),
         errno.EROFS: ("the file system is read-only", "choose another folder"),
@@ -70,7 +78,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(0o644)
+            Path(name).chmod(0o666 & ~_umask())
             Path(name).replace(path)
         except BaseException:
             with suppress(FileNotFoundError):
@@ -86,15 +94,67 @@ def fsync_tree(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
+def fsync_folder(folder: Path) -> None:
+    """Flush the names in `folder` to the disk, after renames."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def replace_folder(new: Path, target: Path) -> None:
-    """Put the folder `new` in the place of `target`: the old one is moved aside first and comes back on failure."""
+    """Put the folder `new` in the place of `target`; what was there is then at `new`.
+
+    One atomic exchange where the system has it (Linux); elsewhere the old one is moved aside and comes back on failure.
+    """
     if not target.exists():
         new.rename(target)
-        return
-    aside = new.with_name(new.name + ".replaced")  # in the staging folder, so it goes with it
+    elif not _exchange(new, target):
+        _swap(new, target)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """renameat2(RENAME_EXCHANGE); False where the system or the file system has no such thing."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:
+        return False
+    at_fdcwd, rename_exchange = -100, 2
+    return bool(call(at_fdcwd, os.fsencode(one), at_fdcwd, os.fsencode(other), rename_exchange) == 0)
+
+
+def _swap(new: Path, target: Path) -> None:
+    aside = target.with_name(f".{target.name}.replaced-{os.getpid()}")
     target.rename(aside)
     try:
         new.rename(target)
-    except OSError:
+    except BaseException:
         aside.rename(target)
         raise
+    aside.rename(new)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back for a few quick steps that belong together; it comes through at their end.
+
+    Python delivers signals to the main thread only; elsewhere this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)  # there is no way to ask without setting
+    os.umask(mask)
+    return mask

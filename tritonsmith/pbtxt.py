@@ -11,7 +11,7 @@ from typing import Any, Literal
 from google.protobuf import text_format
 
 from tritonsmith.errors import ConfigError
-from tritonsmith.spec import BATCH, Backend, Spec, TensorSpec
+from tritonsmith.spec import Backend, Size, Spec, TensorSpec
 from tritonsmith.template_files import render
 
 Host = Literal["auto", "cpu", "gpu"]
@@ -67,7 +67,7 @@ def _check_possible(spec: Spec, host: Host, backend: Backend) -> None:
         raise ConfigError(
             f"backend {backend!r} runs on GPUs only", hint="choose --host gpu, or the onnxruntime backend"
         )
-    if spec.serving.instances.threads and facts.threads_parameter is None:
+    if spec.serving.instances.threads and facts.threads_parameter is None and host != "gpu":
         able = ", ".join(name for name, row in BACKENDS.items() if row.threads_parameter)
         raise ConfigError(
             f"serving.instances.threads has no effect with backend {backend!r}",
@@ -105,8 +105,7 @@ def _context(spec: Spec, host: Host, backend: Backend) -> dict[str, Any]:
 
 def _tensor(spec: Spec, name: str, tensor: TensorSpec) -> dict[str, Any]:
     """One tensor as config.pbtxt has it: without the batch dim; a row that is a scalar becomes [1] with a reshape."""
-    row = tensor.shape[1:] if spec.batches else tensor.shape
-    dims = [size if isinstance(size, int) else -1 for size in row]
+    dims = [size if isinstance(size, int) else -1 for size in _row(spec, tensor)]
     return {
         "name": name,
         "data_type": tensor.type.config,
@@ -114,6 +113,12 @@ def _tensor(spec: Spec, name: str, tensor: TensorSpec) -> dict[str, Any]:
         "is_row_scalar": not dims,
         "is_float": tensor.type.is_float,
     }
+
+
+def _row(spec: Spec, tensor: TensorSpec) -> list[Size]:
+    """The sizes without the batch dim; fixed dims as their number."""
+    sizes = [spec.size(size) for size in tensor.shape]
+    return sizes[1:] if spec.batches else sizes
 
 
 def _warmups(spec: Spec) -> list[dict[str, Any]]:
@@ -124,8 +129,7 @@ def _warmups(spec: Spec) -> list[dict[str, Any]]:
     typical = {name: dim.opt for name, dim in spec.dims.items()}
     inputs = []
     for name, tensor in spec.inputs.items():
-        row = tensor.shape[1:] if spec.batches else tensor.shape
-        dims = [size if isinstance(size, int) else typical[size] for size in row]
+        dims = [size if isinstance(size, int) else typical[size] for size in _row(spec, tensor)]
         inputs.append({**_tensor(spec, name, tensor), "dims": dims or [1]})
     sizes = warmup.batch_sizes if spec.batches else (0,)
     return [{"name": f"batch {size}", "batch_size": size, "count": warmup.count, "inputs": inputs} for size in sizes]
@@ -141,20 +145,46 @@ def _parameters(spec: Spec, host: Host, backend: Backend) -> dict[str, str]:
 
 def _check_equal(config: Any, spec: Spec, backend: Backend) -> None:
     """The parsed message must say what the spec says; a difference is a fault of the template."""
-    said = {
+    said, meant = _said(config), _meant(spec, backend)
+    for key, value in meant.items():
+        if said[key] != value:
+            raise ConfigError(f"the rendered config.pbtxt says {key} {said[key]!r}, the spec {value!r}")
+
+
+def _said(config: Any) -> dict[str, Any]:
+    batching = config.dynamic_batching
+    return {
         "name": config.name,
         "backend": config.backend,
         "max_batch_size": config.max_batch_size,
         "inputs": [(tensor.name, _type_name(tensor), list(tensor.dims)) for tensor in config.input],
         "outputs": [(tensor.name, _type_name(tensor), list(tensor.dims)) for tensor in config.output],
+        "instances": [group.count for group in config.instance_group],
+        "batching": (list(batching.preferred_batch_size), batching.max_queue_delay_microseconds),
+        "version policy": config.version_policy.WhichOneof("policy_choice"),
+        "warm-up": [(sample.batch_size, sample.count, sorted(sample.inputs)) for sample in config.model_warmup],
     }
-    meant = {"name": spec.name, "backend": backend, "max_batch_size": spec.max_batch_size}
-    for kind, tensors in (("inputs", spec.inputs), ("outputs", spec.outputs)):
-        rows = [_tensor(spec, name, tensor) for name, tensor in tensors.items()]
-        meant[kind] = [(row["name"], row["data_type"], row["dims"]) for row in rows]
-    for key, value in meant.items():
-        if said[key] != value:
-            raise ConfigError(f"the rendered config.pbtxt says {key} {said[key]!r}, the spec {value!r}")
+
+
+def _meant(spec: Spec, backend: Backend) -> dict[str, Any]:
+    serving = spec.serving
+    batching = serving.dynamic_batching if spec.batches else None
+    policy = serving.version_policy
+    tensors = {
+        kind: [(row["name"], row["data_type"], row["dims"]) for row in (_tensor(spec, *item) for item in group.items())]
+        for kind, group in (("inputs", spec.inputs), ("outputs", spec.outputs))
+    }
+    sizes = serving.warmup.batch_sizes if serving.warmup and spec.batches else (0,) if serving.warmup else ()
+    return {
+        "name": spec.name,
+        "backend": backend,
+        "max_batch_size": spec.max_batch_size,
+        **tensors,
+        "instances": [serving.instances.count],
+        "batching": (list(batching.preferred_batch_sizes), batching.max_queue_delay_us) if batching else ([], 0),
+        "version policy": policy and next(name for name in ("latest", "all", "specific") if getattr(policy, name)),
+        "warm-up": [(size, serving.warmup.count, sorted(spec.inputs)) for size in sizes if serving.warmup],
+    }
 
 
 def _type_name(tensor: Any) -> str:
@@ -162,6 +192,3 @@ def _type_name(tensor: Any) -> str:
 
     name: str = model_config_pb2.DataType.Name(tensor.data_type)
     return name
-
-
-__all__ = ["BACKENDS", "BATCH", "HOSTS", "BackendFacts", "Host", "parse_config", "render_config"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from tritonsmith.errors import RepositoryError, SpecError
-from tritonsmith.files import fsync_tree, readable_disk_errors, replace_folder
+from tritonsmith.files import fsync_folder, fsync_tree, readable_disk_errors, replace_folder, uninterrupted
 from tritonsmith.spec import check_model_name
 
 DEFAULT_REPOSITORY = Path("model_repository")
@@ -22,8 +21,8 @@ class ModelFolder:
 
     @property
     def name(self) -> str:
-        """The model's name, which Triton requires to be the folder's."""
-        return self.root.resolve().name
+        """The model's name, which Triton requires to be the folder's (a link's own name, where it is one)."""
+        return self.root.absolute().name
 
     @property
     def spec(self) -> Path:
@@ -55,18 +54,18 @@ class ModelFolder:
     def publish(self, staged: Path) -> None:
         """Move what a build staged to its place: version folders, then configs, then build.json, each by rename.
 
-        build.json comes last, so its presence says that the rest is complete.
+        The old build.json goes first and the new one comes last, so its presence says that the rest is complete.
         """
         with readable_disk_errors(self.root):
             fsync_tree(staged)
             self.root.mkdir(parents=True, exist_ok=True)
+            self.manifest.unlink(missing_ok=True)
             entries = sorted(staged.iterdir(), key=lambda path: (path.name == MANIFEST, not path.is_dir(), path.name))
-            for entry in entries:
-                target = self.root / entry.name
-                if entry.is_dir():
-                    replace_folder(entry, target)
-                else:
-                    entry.replace(target)
+            with uninterrupted():
+                for entry in entries:
+                    target = self.root / entry.name
+                    replace_folder(entry, target) if entry.is_dir() else entry.replace(target)
+            fsync_folder(self.root)
 
 
 def find_model(target: str, repository: Path = DEFAULT_REPOSITORY) -> ModelFolder:
@@ -78,8 +77,11 @@ def find_model(target: str, repository: Path = DEFAULT_REPOSITORY) -> ModelFolde
         if path.name != SPEC:
             raise RepositoryError(f"{path}: a spec is called {SPEC}, in a folder with the model's name")
         return ModelFolder(path.parent)
-    if (path / SPEC).is_file():
-        return ModelFolder(path)
+    if "/" in target or target == ".":
+        if (path / SPEC).is_file():
+            return ModelFolder(path)
+        if path.is_dir():
+            raise RepositoryError(f"{path} has no {SPEC}", hint="docs/spec.md shows one")
     _check_name(target)
     folder = ModelFolder(repository / target)
     if not folder.spec.is_file():
@@ -109,12 +111,3 @@ def model_folders(repository: Path) -> list[ModelFolder]:
         )
     folders = [ModelFolder(path) for path in sorted(repository.iterdir()) if path.is_dir() and path.name[0] != "."]
     return [folder for folder in folders if folder.config.is_file() or folder.versions()]
-
-
-def copy_into(source: Path, target: Path) -> None:
-    """Copy a file or folder to `target`, hard-linking where the file system can."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copy2(source, target)

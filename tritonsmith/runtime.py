@@ -52,11 +52,6 @@ def gpus() -> tuple[str, ...]:
     return tuple(line.strip() for line in listed.stdout.splitlines() if line.strip())
 
 
-def host_kind() -> str:
-    """`gpu` when the driver lists a GPU, else `cpu`: the name of the configuration that suits this machine."""
-    return "gpu" if gpus() else "cpu"
-
-
 def package_version(name: str) -> str | None:
     """The installed version of a distribution, or None."""
     try:

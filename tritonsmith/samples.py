@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
 import numpy as np
@@ -14,6 +14,8 @@ from tritonsmith.spec import Spec, TensorSpec
 
 Array = NDArray[np.generic]
 Sample = dict[str, Array]
+Predict = Callable[[Sample], Sample]
+"""A model as a function of one request: {input: array} to {output: array}."""
 
 
 def load_samples(spec: Spec, *, limit: int | None = None) -> list[Sample]:

@@ -6,6 +6,7 @@ the reader turns into a SpecError that names the key and its line.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,9 +22,9 @@ _MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _TENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 Backend = Literal["onnxruntime", "tensorrt", "pytorch", "python"]
-Precision = Literal["fp32"]
-Target = Literal["onnxruntime"]
 Size = int | str
+DEFAULT_OPSET, OLDEST_OPSET, NEWEST_OPSET = 20, 18, 22
+"""The exporter writes 18 and newer; from 23 on attention is one operator, which not all runtimes read alike."""
 
 
 def check_model_name(name: str) -> None:
@@ -41,6 +42,11 @@ class Dim:
     min: int = 1
     opt: int
     max: int
+
+    @property
+    def is_fixed(self) -> bool:
+        """True when only one size is allowed: such a dim is exported and served as that number."""
+        return self.min == self.max
 
     def __post_init__(self) -> None:
         if not 1 <= self.min <= self.opt <= self.max:
@@ -63,8 +69,18 @@ class TensorSpec:
         for size in self.shape:
             if isinstance(size, int) and size < 1:
                 raise ValueError(f"shape {list(self.shape)}: a fixed size is at least 1; name a dim that varies")
-        if self.range is not None and self.range[0] >= self.range[1]:
-            raise ValueError(f"range {list(self.range)}: the first value must be the smaller")
+        self._check_range()
+
+    def _check_range(self) -> None:
+        if self.range is None:
+            return
+        low, high = self.range
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"range {[low, high]}: two finite numbers, the first the smaller")
+        if not self.type.is_float and not (low == int(low) and high == int(high)):
+            raise ValueError(f"range {[low, high]}: whole numbers for {self.dtype}")
+        if self.type.name == "string":
+            raise ValueError(f"range {[low, high]}: strings have none")
 
     @property
     def type(self) -> DType:
@@ -110,8 +126,8 @@ class Tolerance:
     rtol: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.atol < 0 or self.rtol < 0:
-            raise ValueError(f"atol {self.atol} and rtol {self.rtol} must not be negative")
+        if not (0 <= self.atol < math.inf and 0 <= self.rtol < math.inf):
+            raise ValueError(f"atol {self.atol} and rtol {self.rtol} must be finite and not negative")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +199,8 @@ class Slo:
     latency_p99_ms: float
 
     def __post_init__(self) -> None:
-        if self.latency_p99_ms <= 0:
-            raise ValueError(f"latency_p99_ms {self.latency_p99_ms} must be positive")
+        if not 0 < self.latency_p99_ms < math.inf:
+            raise ValueError(f"latency_p99_ms {self.latency_p99_ms} must be positive and finite")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,9 +230,7 @@ class Spec:
     dims: Mapping[str, Dim] = field(default_factory=dict)
     samples: str | None = None
     metric: str | None = None
-    precisions: tuple[Precision, ...] = ("fp32",)
-    targets: tuple[Target, ...] = ("onnxruntime",)
-    opset: int = 20
+    opset: int | None = None
     parity: Tolerance = field(default_factory=Tolerance)
     serving: Serving = field(default_factory=Serving)
 
@@ -225,8 +239,19 @@ class Spec:
         if not self.inputs:
             raise ValueError("inputs: a model has at least one")
         self._check_tensors()
+        self._check_dims()
         self._check_batch_dim()
         self._check_batch_sizes()
+        self._check_effect()
+
+    def _check_dims(self) -> None:
+        for name in self.dims:
+            if not name.isidentifier():
+                raise ValueError(f"dims.{name}: the name of a dim has letters, digits and '_' only")
+        used = {size for _, _, tensor in self.tensors() for size in tensor.shape}
+        unused = [name for name in self.dims if name not in used]
+        if unused and self.outputs:
+            raise ValueError(f"dims.{unused[0]}: no tensor has a dim of this name")
 
     def _check_tensors(self) -> None:
         both = self.inputs.keys() & self.outputs.keys()
@@ -254,9 +279,26 @@ class Spec:
     def _check_batch_sizes(self) -> None:
         batching, warmup = self.serving.dynamic_batching, self.serving.warmup
         limit = max(1, self.max_batch_size)
+        if batching and not self.batches and (batching.preferred_batch_sizes or batching.max_queue_delay_us):
+            raise ValueError(f"serving.dynamic_batching has no effect: the model has no dim {BATCH!r} that varies")
         asked = (batching.preferred_batch_sizes if batching else ()) + (warmup.batch_sizes if warmup else ())
         if asked and max(asked) > limit:
             raise ValueError(f"serving: batch size {max(asked)} is above the batch dim's maximum of {limit}")
+
+    def _check_effect(self) -> None:
+        """A setting that would do nothing is refused."""
+        ranged = [name for name, tensor in self.outputs.items() if tensor.range is not None]
+        if ranged:
+            raise ValueError(f"outputs.{ranged[0]}: a range bounds made-up inputs, an output has none")
+        if self.opset is not None and self.source.onnx is not None:
+            raise ValueError("opset has no effect on an ONNX file, which has its own")
+        if self.opset is not None and not OLDEST_OPSET <= self.opset <= NEWEST_OPSET:
+            raise ValueError(f"opset {self.opset}: from {OLDEST_OPSET} to {NEWEST_OPSET}")
+
+    def size(self, size: Size) -> Size:
+        """The number that a size or a fixed dim stands for, or the name of a dim that varies."""
+        dim = self.dims.get(size) if isinstance(size, str) else None
+        return dim.min if dim is not None and dim.is_fixed else size
 
     def tensors(self) -> Iterator[tuple[str, str, TensorSpec]]:
         """Every tensor as (`inputs` or `outputs`, name, spec)."""
@@ -266,8 +308,9 @@ class Spec:
 
     @property
     def max_batch_size(self) -> int:
-        """The batch dim's maximum, or 0 for a model without one."""
-        return self.dims[BATCH].max if BATCH in self.dims else 0
+        """The batch dim's maximum, or 0 for a model without one that varies."""
+        dim = self.dims.get(BATCH)
+        return 0 if dim is None or dim.is_fixed else dim.max
 
     @property
     def batches(self) -> bool:

@@ -18,6 +18,7 @@ from tritonsmith.errors import RepositoryError, SpecError
 from tritonsmith.spec import Spec
 
 Location = tuple[int | str, ...]
+_DEEPEST = 12
 
 
 @cache
@@ -46,13 +47,19 @@ def parse_spec(text: str, *, origin: str = "spec") -> Spec:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
+    except RecursionError:
+        raise SpecError(f"{origin}: nested too deeply", hint="a spec needs four levels") from None
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f":{where.line + 1}:{where.column + 1}" if where else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
         raise SpecError(f"{origin}{line}: {problem}", hint="check indentation, colons and quotes") from error
-    if not isinstance(data, Mapping) or node is None:
-        raise SpecError(f"{origin}: a spec is a mapping of keys, this is {type(data).__name__}")
+    if data is None or node is None:
+        raise SpecError(f"{origin}: the spec is empty", hint="docs/spec.md shows one")
+    if not isinstance(data, Mapping):
+        raise SpecError(
+            f"{origin}: a spec is a mapping of keys, this is a {_kind(data)}", hint="docs/spec.md shows one"
+        )
     lines = _lines(node, origin)
     return spec_from_mapping(data, origin=origin, lines=lines)
 
@@ -105,9 +112,15 @@ def _lines(root: yaml.Node, origin: str) -> dict[Location, int]:
     pending: list[tuple[Location, yaml.Node]] = [((), root)]
     while pending:
         path, node = pending.pop()
+        if len(path) > _DEEPEST:
+            raise SpecError(f"{origin}:{node.start_mark.line + 1}: nested too deeply, or an anchor that holds itself")
         lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
+                if key.tag != "tag:yaml.org,2002:str" and key.value != "<<":
+                    raise SpecError(
+                        f"{origin}:{key.start_mark.line + 1}: key {key.value!r} is no text: put it in quotes"
+                    )
                 below = (*path, key.value)
                 if below in lines:
                     raise SpecError(f"{origin}:{key.start_mark.line + 1}: {key.value!r} is given twice")
@@ -122,7 +135,7 @@ def _explain(error: ValidationError, origin: str, lines: Mapping[Location, int])
     """The first finding, unknown keys before others, as one line with the fix."""
     findings = sorted(error.errors(), key=lambda item: item["type"] != "unexpected_keyword_argument")
     first = findings[0]
-    path: Location = first["loc"]
+    path: Location = tuple(part for part in first["loc"] if part not in _ALTERNATIVES)
     at = f"{origin}:{_line(path, lines)}" if lines else origin
     key = ".".join(str(part) for part in path)
     if first["type"] == "unexpected_keyword_argument":
@@ -133,6 +146,15 @@ def _explain(error: ValidationError, origin: str, lines: Mapping[Location, int])
     given = first["input"]
     shown = f", got {given!r}" if isinstance(given, str | int | float | bool) else ""
     return SpecError(f"{at}: {key + ': ' if key else ''}{_lower(message)}{shown}")
+
+
+_ALTERNATIVES = {"int", "str", "function-wrap[DynamicBatching]"}
+"""What pydantic adds to a path where a value may be of several types."""
+
+
+def _kind(data: object) -> str:
+    names: dict[type, str] = {list: "list", str: "text"}
+    return names.get(type(data), type(data).__name__)
 
 
 def _lower(message: str) -> str:

@@ -9,7 +9,7 @@ import torch
 from tritonclient.grpc import model_config_pb2
 from tritonclient.utils import triton_to_np_dtype
 
-from tritonsmith.dtypes import DTYPES, dtype, from_config, from_numpy, from_onnx, from_wire
+from tritonsmith.dtypes import DTYPES, dtype, from_numpy, from_onnx, from_wire
 from tritonsmith.errors import SpecError
 
 
@@ -28,7 +28,7 @@ def test_a_row_names_what_the_libraries_know(name: str) -> None:
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_name_leads_back_to_its_row(name: str) -> None:
     row = DTYPES[name]
-    assert from_wire(row.wire) is from_config(row.config) is from_onnx(row.onnx) is row
+    assert from_wire(row.wire) is from_onnx(row.onnx) is row
     if row.numpy is not None:
         assert from_numpy(row.to_numpy()) is row
 

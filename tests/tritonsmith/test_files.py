@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from tritonsmith import files
 from tritonsmith.errors import RepositoryError
 from tritonsmith.files import readable_disk_errors, replace_folder, staging_folder, write_atomic
 
@@ -45,6 +47,29 @@ def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
     assert [path.name for path in target.iterdir()] == ["b"]
 
 
+def test_without_an_atomic_exchange_the_old_folder_comes_back_on_an_interrupt(tmp_path: Path) -> None:
+    target = tmp_path / "1"
+    target.mkdir()
+    (target / "a").write_text("a")
+
+    class Interrupting(type(tmp_path)):  # type: ignore[misc]  # the concrete path class of this system
+        def rename(self, target: object) -> Path:  # noqa: ARG002  # it never gets there
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        files._swap(Interrupting(tmp_path / "new"), target)
+    assert (target / "a").read_text() == "a"
+    assert [path.name for path in tmp_path.iterdir()] == ["1"]
+
+
+def test_ctrl_c_waits_for_steps_that_belong_together() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), files.uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        done.append("second step")
+    assert done == ["second step"]
+
+
 def test_a_folder_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path) -> None:
     target = tmp_path / "1"
     target.mkdir()
@@ -54,7 +79,9 @@ def test_a_folder_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path) -> Non
     assert (target / "a").read_text() == "a"
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize(
+    "code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG]
+)
 def test_disk_trouble_is_one_line_with_a_fix(code: int, tmp_path: Path) -> None:
     with pytest.raises(RepositoryError) as caught, readable_disk_errors(tmp_path):
         raise OSError(code, os.strerror(code))
@@ -63,8 +90,8 @@ def test_disk_trouble_is_one_line_with_a_fix(code: int, tmp_path: Path) -> None:
 
 
 def test_other_errors_pass_through(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError), readable_disk_errors(tmp_path):
-        raise IsADirectoryError(errno.EISDIR, "is a directory")
+    with pytest.raises(BlockingIOError), readable_disk_errors(tmp_path):
+        raise BlockingIOError(errno.EAGAIN, "try again")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")

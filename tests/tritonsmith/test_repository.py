@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,36 @@ def test_publishing_replaces_versions_and_configs_and_keeps_the_spec(repository:
         stage.rmdir()
     assert folder.spec.read_text() == "name: encoder\n"
     assert folder.versions() == [1]
+
+
+def test_a_name_means_the_repository_even_where_a_folder_of_that_name_is(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "encoder").mkdir(parents=True)
+    (elsewhere / "encoder" / "spec.yaml").write_text("name: another\n")
+    monkeypatch.chdir(elsewhere)
+    assert find_model("encoder", repository).root == repository / "encoder"
+    assert find_model("./encoder", repository).root == Path("encoder")
+
+
+def test_a_linked_model_has_the_name_of_the_link(repository: Path) -> None:
+    (repository / "latest").symlink_to("encoder")
+    assert ModelFolder(repository / "latest").name == "latest"
+
+
+def test_an_interrupted_publish_is_never_taken_for_a_whole_one(repository: Path) -> None:
+    folder = ModelFolder(repository / "encoder")
+    folder.manifest.write_text("old")
+    stage = folder.root / ".stage"
+    (stage / "1").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError):
+        folder.publish(Broken(stage))
+    assert not folder.manifest.exists()
+
+
+class Broken(type(Path())):  # type: ignore[misc]  # the concrete path class of this system
+    """A staged folder that lists a file which is not there."""
+
+    def iterdir(self) -> Iterator[Path]:
+        yield Path(self) / "missing"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tritonsmith.specs import ENCODER, batched_spec
+from tests.tritonsmith.specs import ENCODER, batched_spec, fixed_spec
 from tritonsmith.errors import RepositoryError, SpecError
-from tritonsmith.spec import Dim, DynamicBatching, Spec, TensorSpec
+from tritonsmith.spec import Dim, DynamicBatching, Serving, Spec, TensorSpec
 from tritonsmith.spec_file import dump_spec, parse_spec, read_spec
 
 
@@ -20,7 +21,7 @@ def test_a_spec_reads_into_typed_values() -> None:
     assert spec.dims["sequence"] == Dim(min=1, opt=32, max=128)
     assert spec.max_batch_size == 16
     assert spec.serving.instances.gpus == (0, 1)
-    assert spec.opset == 20
+    assert spec.opset is None
 
 
 def test_defaults_batch_without_delay() -> None:
@@ -71,7 +72,21 @@ WRONG = {
         None,
     ),
     "a key twice": (("mask:", "ids:"), "spec:5: 'ids' is given twice", None),
-    "unknown precision": (("serving:", "precisions: [fp99]\nserving:"), "precisions", None),
+    "unknown option": (("serving:", "precisions: [fp99]\nserving:"), "spec:12: unknown key 'precisions'", None),
+    "an opset too new": (("serving:", "opset: 99\nserving:"), "opset 99: from 18 to 22", None),
+    "an infinite gate": (("serving:", "parity: {atol: .inf}\nserving:"), "atol", None),
+    "a gate that is no number": (("serving:", "parity: {rtol: .nan}\nserving:"), "rtol", None),
+    "a range of an output": (
+        ("[batch, 384]", "[batch, 384], range: [0, 1]"),
+        "outputs.embedding: a range bounds",
+        None,
+    ),
+    "a broken range": (("dtype: int64, ", "dtype: int64, range: [0.1, 0.9], "), "whole numbers for int64", None),
+    "an unused dim": (("dims:", "dims:\n  width: {opt: 3, max: 5}"), "dims.width: no tensor has a dim", None),
+    "a dim's name": (("sequence", "seq-len"), "dims.seq-len: the name of a dim has letters", None),
+    "a number as a name": (("  ids:", "  1:"), "spec:4: key '1' is no text: put it in quotes", None),
+    "null in a shape": (("[batch, 384]", "[batch, null]"), "outputs.embedding.shape.1: ", None),
+    "an anchor in itself": (("serving:", "samples: &a [*a]\nserving:"), "an anchor that holds itself", None),
     "broken YAML": (("dims:", "dims: ["), "spec:", None),
 }
 
@@ -81,9 +96,30 @@ def test_a_wrong_spec_is_refused_with_its_place_and_a_fix(case: str) -> None:
     (old, new), message, hint = WRONG[case]
     assert old in ENCODER
     with pytest.raises(SpecError) as caught:
-        parse_spec(ENCODER.replace(old, new, 1))
+        parse_spec(ENCODER.replace(old, new, 99 if case == "a dim's name" else 1))
     assert message in caught.value.message
     assert hint is None or hint == caught.value.hint
+
+
+@pytest.mark.parametrize(("text", "message"), [("", "the spec is empty"), ("# nothing\n", "the spec is empty")])
+def test_an_empty_spec_is_called_empty(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse_spec(text)
+
+
+def test_a_spec_nested_without_end_is_refused() -> None:
+    with pytest.raises(SpecError, match="nested too deeply"):
+        parse_spec("a: " + "[" * 5000)
+
+
+def test_batching_that_cannot_happen_is_refused() -> None:
+    with pytest.raises(ValueError, match="dynamic_batching has no effect"):
+        replace(fixed_spec(), serving=Serving(dynamic_batching=DynamicBatching(max_queue_delay_us=5)))
+
+
+def test_a_dim_of_one_size_is_that_number() -> None:
+    spec = replace(batched_spec(), dims={"batch": Dim(opt=1, max=1)})
+    assert (spec.batches, spec.max_batch_size, spec.size("batch")) == (False, 0, 1)
 
 
 def test_a_spec_that_is_not_a_mapping_is_refused() -> None:
