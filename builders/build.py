@@ -17,20 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from builders import manifest as records
 from builders.manifest import Artifact, Manifest, MetricResult
-from builders.provenance import package_versions, recorded_files, sha256, stamp
-from tritonsmith.errors import GateError
+from builders.provenance import PACKAGES, recorded_files, stamp
+from tritonsmith.errors import BuildError, ExportError, GateError
 from tritonsmith.files import staging_folder, write_atomic
 from tritonsmith.pbtxt import BACKENDS, render_config
 from tritonsmith.references import load_reference, run_user_code
 from tritonsmith.repository import CONFIG, CONFIGS, MANIFEST, ModelFolder
-from tritonsmith.runtime import machine
-from tritonsmith.samples import Sample, load_samples
+from tritonsmith.runtime import machine, package_versions
+from tritonsmith.samples import Predict, Sample, load_samples
 from tritonsmith.spec import Spec, TensorSpec
 
 if TYPE_CHECKING:
     from builders.parity import OutputParity
-    from builders.sources import Predict
 
+MAX_SAMPLES = 512
+"""Samples that a build looks at; an endless generator is fine."""
 METRIC_TOLERANCE = 0.01
 """The task metric of an artifact may be lower than the reference's by this fraction."""
 
@@ -63,6 +64,7 @@ def build(folder: ModelFolder, spec: Spec, *, force: bool = False, report: Repor
     Raises the errors of its stages; then nothing was published. ParityError and GateError mean that the artifact was
     made but is not good enough.
     """
+    _check_buildable(spec)
     last = None if force else records.read_manifest(folder.manifest)
     if last is not None and _artifact_is_current(last, spec, folder):
         return _refresh_configs(last, spec, folder)
@@ -73,10 +75,21 @@ def build(folder: ModelFolder, spec: Spec, *, force: bool = False, report: Repor
     return manifest
 
 
+def _check_buildable(spec: Spec) -> None:
+    """What has no builder is refused before anything is loaded or replaced."""
+    backend = spec.serving.backend
+    if backend != "onnxruntime":
+        raise BuildError(
+            f"serving.backend {backend!r}: build-engine makes models for the onnxruntime backend",
+            hint=f"put your own {BACKENDS[backend].filename} into {spec.name}/1 and write config.pbtxt with "
+            f"`tritonsmith config render {spec.name}`",
+        )
+
+
 def _artifact_is_current(last: Manifest, spec: Spec, folder: ModelFolder) -> bool:
     return (
         last.artifact_key == records.artifact_key(spec)
-        and records.artifacts_present(last, folder.root)
+        and records.artifacts_unchanged(last, folder.root)
         and records.files_unchanged(last, folder.root)
     )
 
@@ -110,6 +123,9 @@ class _Made:
     parity: list[OutputParity]
     metric: MetricResult | None
     files: set[Path]
+    opset: int
+    ir_version: int
+    warnings: tuple[str, ...]
 
 
 def _build_into(stage: Path, folder: ModelFolder, spec: Spec, stages: Stages) -> Manifest:
@@ -122,6 +138,8 @@ def _build_into(stage: Path, folder: ModelFolder, spec: Spec, stages: Stages) ->
         model=spec.name,
         artifact_key=records.artifact_key(spec),
         serving_key=records.serving_key(spec),
+        opset=made.opset,
+        ir_version=made.ir_version,
         source=made.source,
         reference=made.reference,
         artifacts=_artifacts(stage, stages.seconds["export"]),
@@ -129,12 +147,12 @@ def _build_into(stage: Path, folder: ModelFolder, spec: Spec, stages: Stages) ->
         parity=tuple(made.parity),
         metric=made.metric,
         samples=made.samples,
-        files={os.path.relpath(file, folder.root): stamp(file) for file in sorted(made.files)},
-        packages=package_versions(),
+        files={os.path.relpath(file.resolve(), folder.root.resolve()): stamp(file) for file in sorted(made.files)},
+        packages=package_versions(PACKAGES),
         machine=asdict(machine()),
         seconds=stages.seconds,
         built=started.isoformat(timespec="seconds"),
-        warnings=_warnings(spec),
+        warnings=made.warnings,
     )
     write_atomic(stage / MANIFEST, records.dump_manifest(manifest))
     return manifest
@@ -142,18 +160,18 @@ def _build_into(stage: Path, folder: ModelFolder, spec: Spec, stages: Stages) ->
 
 def _make_artifact(path: Path, folder: ModelFolder, spec: Spec, stages: Stages) -> _Made:
     from builders.export import export_onnx
-    from builders.graph import check_ends
+    from builders.graph import check_ends, versions_of
     from builders.session import OnnxModel
     from builders.sources import load_model, source_files
     from builders.verify import require_parity, verify
 
     with stages.stage("load"), recorded_files(spec.source.factory, spec.samples) as files:
-        samples = load_samples(spec)
+        samples = load_samples(spec, limit=MAX_SAMPLES)
         loaded = load_model(spec, folder.root)
         outputs = list(spec.outputs) or _discover_outputs(spec, loaded.predict, samples)
     with stages.stage("export"):
         export_onnx(loaded, spec, outputs, samples, path)
-        spec = replace(spec, outputs=check_ends(path, spec))
+        spec = _with_graph_outputs(spec, check_ends(path, spec))
     with stages.stage("parity"):
         candidate = OnnxModel(path)
         results = verify(spec, loaded.predict, candidate, samples, on_case=stages.parity_case)
@@ -168,7 +186,17 @@ def _make_artifact(path: Path, folder: ModelFolder, spec: Spec, stages: Stages) 
         parity=results,
         metric=metric,
         files=files | metric_files | source_files(spec, folder.root),
+        **versions_of(path),
+        warnings=_warnings(spec, samples),
     )
+
+
+def _with_graph_outputs(spec: Spec, outputs: Mapping[str, TensorSpec]) -> Spec:
+    """The spec with the outputs that the graph has; they must obey the rules of a spec too."""
+    try:
+        return replace(spec, outputs=outputs)
+    except ValueError as error:
+        raise ExportError(f"the model's {error}", hint="describe the outputs in the spec, or rename the dim") from error
 
 
 def _discover_outputs(spec: Spec, predict: Predict, samples: Sequence[Sample]) -> list[str]:
@@ -183,12 +211,11 @@ def _measure_metric(spec: Spec, reference: Predict, artifact: Predict) -> Metric
     if spec.metric is None:
         return None
     score = load_reference(spec.metric, role="metric")
-    values = [
-        float(run_user_code(lambda: score(predict), what=f"metric {spec.metric!r}"))  # noqa: B023  # called at once
-        for predict in (reference, artifact)
-    ]
+    what = f"metric {spec.metric!r}"
+    values = [run_user_code(lambda: float(score(predict)), what=what) for predict in (reference, artifact)]  # noqa: B023  # called at once
     result = MetricResult(name=spec.metric, reference=values[0], artifact=values[1])
-    if result.artifact < result.reference * (1 - METRIC_TOLERANCE):
+    least = result.reference - METRIC_TOLERANCE * abs(result.reference)
+    if not result.artifact >= least:  # NaN, too, is no pass
         raise GateError(
             f"metric {spec.metric!r} falls from {result.reference:.4f} to {result.artifact:.4f}, more than "
             f"{METRIC_TOLERANCE:.0%}",
@@ -209,15 +236,18 @@ def _artifacts(stage: Path, seconds: float) -> tuple[Artifact, ...]:
         Artifact(
             path=str(path.relative_to(stage)),
             precision="fp32",
-            sha256=sha256(path),
-            size=path.stat().st_size,
             seconds=seconds,
+            **asdict(stamp(path)),
         )
         for path in paths
     )
 
 
-def _warnings(spec: Spec) -> tuple[str, ...]:
-    if spec.samples is None:
+def _warnings(spec: Spec, samples: Sequence[Sample]) -> tuple[str, ...]:
+    from builders.synthetic import distinct_rows
+
+    if not samples:
         return ("no samples: parity was checked on random values only; give `samples:` in the spec",)
+    if spec.batches and distinct_rows(spec, samples) < 2:
+        return ("all rows of the samples are equal: whether rows influence each other was tried on random values",)
     return ()

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from builders.command_line import spec_from_options
+from builders.command_line import parse_dim, parse_tensor, spec_from_options
 from builders.manifest import Manifest, dump_manifest
 from tritonsmith import __version__
 from tritonsmith.cli import run
 from tritonsmith.errors import SpecError
 from tritonsmith.files import write_atomic
 from tritonsmith.repository import DEFAULT_REPOSITORY, ModelFolder, find_model
-from tritonsmith.spec import SOURCES, Spec
+from tritonsmith.spec import NEWEST_OPSET, OLDEST_OPSET, SOURCES, Spec
 from tritonsmith.spec_file import dump_spec, read_spec
+
+
+def _form(
+    parse: Callable[[str], object],
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[str, ...]]:
+    """A callback that refuses a malformed value as wrong usage."""
+
+    def check(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+        for value in values:
+            try:
+                parse(value)
+            except SpecError as error:
+                raise click.BadParameter(f"{error.message}; {error.hint}") from error
+        return values
+
+    return check
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @click.option("--repository", type=click.Path(path_type=Path), default=DEFAULT_REPOSITORY, show_default=True)
 @click.option("--force", is_flag=True, help="Build even if nothing changed.")
-@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON, one object a model.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON; an array for several models.")
 @click.option("--name", help="Build without a spec file: the model's name; spec.yaml is written for you.")
 @click.option("--factory", help="Source: a function that returns a torch.nn.Module, as pkg.mod:load.")
 @click.option("--hf", help="Source: a Hugging Face model directory.")
@@ -33,12 +50,24 @@ from tritonsmith.spec_file import dump_spec, read_spec
 @click.option("--torchscript", help="Source: a TorchScript file, X.pt.")
 @click.option("--onnx", help="Source: an ONNX file.")
 @click.option("--state-dict", help="Weights that are loaded into the factory's module.")
-@click.option("--input", "inputs", multiple=True, help="NAME:DTYPE:SIZE,SIZE,… as in x:float32:batch,3,224,224.")
-@click.option("--output", "outputs", multiple=True, help="Same form; left out, outputs are taken from the model.")
-@click.option("--dim", "dims", multiple=True, help="NAME:MIN:OPT:MAX as in batch:1:8:32.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    callback=_form(parse_tensor),
+    help="NAME:DTYPE:SIZE,SIZE,… as in x:float32:batch,3,224,224.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    callback=_form(parse_tensor),
+    help="Same form; left out, outputs are taken from the model.",
+)
+@click.option("--dim", "dims", multiple=True, callback=_form(parse_dim), help="NAME:MIN:OPT:MAX as in batch:1:8:32.")
 @click.option("--samples", help="A function that yields {input: array}, as pkg.mod:samples.")
 @click.option("--metric", help="A function that scores a predictor, as pkg.mod:score.")
-@click.option("--opset", type=int, help="ONNX opset, 20 unless told otherwise.")
+@click.option("--opset", type=click.IntRange(OLDEST_OPSET, NEWEST_OPSET), help="ONNX opset, 20 unless told otherwise.")
 @click.version_option(__version__, prog_name="build-engine")
 def build_engine(models: tuple[str, ...], repository: Path, force: bool, as_json: bool, **options: Any) -> None:
     """Export PyTorch models to ONNX, prove that they compute the same, and publish them to a model repository.
@@ -49,9 +78,17 @@ def build_engine(models: tuple[str, ...], repository: Path, force: bool, as_json
     if models and any(options.values()):
         given = next(f"--{key.replace('_', '-')}" for key, value in options.items() if value)
         raise click.UsageError(f"{given} describes a model without a spec; MODEL has one. Use either.")
+    built = []
     for target in [_known_model(model, repository) for model in models] or [_new_model(repository, options)]:
-        manifest = _build_one(target, force=force)
-        click.echo(dump_manifest(manifest), nl=False) if as_json else _print_summary(target.folder, manifest)
+        built.append(_build_one(target, force=force))
+        if not as_json:
+            _print_summary(target.folder, built[-1])
+    if as_json:
+        click.echo(dump_manifest(built[0]) if len(built) == 1 else _array(built), nl=False)
+
+
+def _array(manifests: Sequence[Manifest]) -> str:
+    return "[\n" + ",\n".join(dump_manifest(manifest).rstrip("\n") for manifest in manifests) + "\n]\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +121,7 @@ def _new_model(repository: Path, options: dict[str, Any]) -> _Target:
         inputs=options["inputs"],
         outputs=options["outputs"],
         dims=options["dims"],
-        extra={key: options[key] for key in ("samples", "metric", "opset") if options[key]},
+        extra={key: options[key] for key in ("samples", "metric", "opset") if options[key] is not None},
     )
     folder = ModelFolder(repository / spec.name)
     if folder.spec.is_file() and read_spec(folder.spec) != spec:
@@ -97,7 +134,7 @@ def _new_model(repository: Path, options: dict[str, Any]) -> _Target:
 
 def _absolute(key: str, value: str) -> str:
     """Paths on the command line start at the working directory, those in a spec at its folder."""
-    return value if key == "factory" else str(Path(value).resolve())
+    return value if key == "factory" else os.path.abspath(value)  # noqa: PTH100  # resolve() would lose the suffix of a link
 
 
 def _build_one(target: _Target, *, force: bool) -> Manifest:

@@ -23,7 +23,7 @@ from builders.torch_model import to_tensors
 from tritonsmith.errors import ExportError
 from tritonsmith.references import is_user_file, user_frames
 from tritonsmith.samples import Sample
-from tritonsmith.spec import Spec
+from tritonsmith.spec import DEFAULT_OPSET, Spec
 
 _SOURCE_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\w+)\n\s*(?P<source>[^\n]*)')
 
@@ -61,7 +61,7 @@ def _export(model: Any, args: tuple[Any, ...], spec: Spec, *, dynamic_shapes: An
                 model,
                 args,
                 dynamo=True,
-                opset_version=spec.opset,
+                opset_version=spec.opset or DEFAULT_OPSET,
                 dynamic_shapes=dynamic_shapes,
                 optimize=True,
                 verbose=False,
@@ -93,7 +93,7 @@ def _export_torchscript(
     """TorchScript goes through the older exporter, the only one that takes it."""
     inputs = make_inputs(spec, trace_sizes(spec), samples)
     axes = {
-        name: {axis: size for axis, size in enumerate(tensor.shape) if isinstance(size, str)}
+        name: {axis: size for axis, size in enumerate(map(spec.size, tensor.shape)) if isinstance(size, str)}
         for _, name, tensor in spec.tensors()
     }
     target = path.with_suffix(".torchscript.onnx")
@@ -104,7 +104,7 @@ def _export_torchscript(
                 to_tensors(inputs),
                 str(target),
                 dynamo=False,
-                opset_version=spec.opset,
+                opset_version=spec.opset or DEFAULT_OPSET,
                 input_names=list(spec.inputs),
                 output_names=list(outputs),
                 dynamic_axes=axes,
@@ -138,7 +138,7 @@ _EXPORTERS: dict[str, Callable[[LoadedModel, Spec, Sequence[str], Sequence[Sampl
 def dynamic_shapes(spec: Spec) -> tuple[dict[int, Any], ...]:
     """The named dims of each input, as torch.export wants them; a dim that cannot vary is left out."""
     dims = {
-        name: torch.export.Dim(name, min=dim.min, max=dim.max) for name, dim in spec.dims.items() if dim.min < dim.max
+        name: torch.export.Dim(name, min=dim.min, max=dim.max) for name, dim in spec.dims.items() if not dim.is_fixed
     }
     return tuple(
         {axis: dims[size] for axis, size in enumerate(tensor.shape) if isinstance(size, str) and size in dims}

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from builders.parity import OutputParity
-from builders.provenance import FileStamp, builder_hash, combined, is_unchanged, package_versions
+from builders.provenance import PACKAGES, FileStamp, combined, is_unchanged, source_hash
+from tritonsmith.runtime import package_versions
 from tritonsmith.spec import Serving, Spec
 from tritonsmith.spec_file import spec_key
 
@@ -28,7 +29,13 @@ class Artifact:
     precision: str
     sha256: str
     size: int
+    mtime_ns: int
     seconds: float
+
+    @property
+    def stamp(self) -> FileStamp:
+        """Its content, to compare with."""
+        return FileStamp(sha256=self.sha256, size=self.size, mtime_ns=self.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,8 @@ class Manifest:
     model: str
     artifact_key: str
     serving_key: str
+    opset: int
+    ir_version: int
     source: str
     reference: str
     artifacts: tuple[Artifact, ...]
@@ -67,12 +76,18 @@ class Manifest:
 def artifact_key(spec: Spec) -> str:
     """The hash of everything but files that decides the artifact: the spec without `serving`, versions, the builder."""
     without_serving = replace(spec, serving=Serving())
-    return combined({"spec": spec_key(without_serving), "builder": builder_hash(), **package_versions()})
+    versions = package_versions(PACKAGES)
+    return combined({"spec": spec_key(without_serving), "source": source_hash(_ARTIFACT_CODE), **versions})
 
 
 def serving_key(spec: Spec) -> str:
-    """The hash of the part of the spec that only the configuration depends on."""
-    return combined({"serving": spec_key(spec), "builder": builder_hash()})
+    """The hash of what the configuration depends on."""
+    return combined({"spec": spec_key(spec), "source": source_hash(_CONFIG_CODE)})
+
+
+_ARTIFACT_CODE = ("builders/*.py", "tritonsmith/random_values.py", "tritonsmith/samples.py", "tritonsmith/spec.py")
+_CONFIG_CODE = ("templates/triton/*", "tritonsmith/templates/triton/*", "tritonsmith/pbtxt.py")
+"""Our own files that decide what is built; the templates lie elsewhere in a wheel than in a checkout."""
 
 
 def files_unchanged(manifest: Manifest, root: Path) -> bool:
@@ -80,14 +95,13 @@ def files_unchanged(manifest: Manifest, root: Path) -> bool:
     return all(is_unchanged(root / path, old) for path, old in manifest.files.items())
 
 
-def artifacts_present(manifest: Manifest, root: Path) -> bool:
-    """True when every artifact is there with its size."""
-    paths = [(root / artifact.path, artifact.size) for artifact in manifest.artifacts]
-    return all(path.is_file() and path.stat().st_size == size for path, size in paths)
+def artifacts_unchanged(manifest: Manifest, root: Path) -> bool:
+    """True when every artifact is there with the content that was proven."""
+    return all(is_unchanged(root / artifact.path, artifact.stamp) for artifact in manifest.artifacts)
 
 
 def dump_manifest(manifest: Manifest) -> str:
-    """JSON text; infinities, which JSON lacks, become null (`sqnr_db: null` says identical)."""
+    """JSON text; infinities, which JSON lacks, become the strings "inf" (`sqnr_db` of equal outputs) and "-inf"."""
     return json.dumps(_finite(asdict(manifest)), indent=2) + "\n"
 
 
@@ -116,11 +130,12 @@ def _from_json(data: dict[str, Any]) -> Manifest:
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return str(value)
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _infinite(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: math.inf if value is None and key != "problem" else value for key, value in row.items()}
+    names = ("inf", "-inf", "nan")
+    return {key: float(value) if isinstance(value, str) and value in names else value for key, value in row.items()}

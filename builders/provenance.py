@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tritonsmith.references import is_user_file
 
-_PACKAGES = ("torch", "onnx", "onnxscript", "onnx-ir", "onnxruntime", "numpy", "transformers")
+PACKAGES = ("torch", "onnx", "onnxscript", "onnx-ir", "onnxruntime", "numpy", "transformers")
+"""Whose versions decide what an export looks like."""
 _IGNORED = (
     "/proc/",
     "/dev/",
@@ -142,26 +142,14 @@ def _home(value: object) -> str:
     return str(value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", ""))
 
 
-def package_versions() -> dict[str, str]:
-    """The versions that decide what an export looks like."""
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
 @cache
-def builder_hash() -> str:
-    """The hash of this project's own source and templates, so that a changed builder builds again."""
+def source_hash(patterns: tuple[str, ...]) -> str:
+    """The hash of this project's own files that match, so that changed code builds again."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
-    for folder in ("builders", "tritonsmith"):
-        for path in sorted((root / folder).glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def combined(parts: Mapping[str, str]) -> str:

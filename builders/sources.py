@@ -10,17 +10,16 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_unflatten
 
-from builders.graph import wanted_names
+from builders.graph import external_files, wanted_names
 from builders.session import OnnxModel
 from builders.torch_model import SpecModule, TorchPredictor
 from tritonsmith.errors import BuildError, UserCodeError
 from tritonsmith.extras import require
 from tritonsmith.references import load_reference, run_user_code
-from tritonsmith.samples import Sample
+from tritonsmith.samples import Predict, Sample
 from tritonsmith.spec import Spec
-
-Predict = Callable[[Sample], Sample]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +69,11 @@ def _load_weights(module: nn.Module, path: Path) -> None:
 
 def _from_hf(spec: Spec, base: Path) -> LoadedModel:
     folder = _existing(base, spec.source.hf or "")
-    transformers = require("transformers", extra="examples")
+    transformers = require("transformers", extra="hf")
     config = _read(lambda: transformers.AutoConfig.from_pretrained(folder, local_files_only=True), folder, "a model")
     names = [*(config.architectures or []), "AutoModel"]
     cls = next(getattr(transformers, name) for name in names if hasattr(transformers, name))
+    transformers.utils.logging.disable_progress_bar()
     module = _read(lambda: cls.from_pretrained(folder, local_files_only=True, dtype=torch.float32), folder, "a model")
     return _from_module(spec, module, "hf")
 
@@ -101,10 +101,27 @@ class _Keyword(nn.Module):
 
 
 def _from_exported(spec: Spec, base: Path) -> LoadedModel:
+    """The program's own inputs decide the order and whether a tensor goes by position or by keyword."""
     path = _existing(base, spec.source.exported or "")
     program = _read(lambda: torch.export.load(path), path, "a torch.export program (.pt2)")
-    predict = TorchPredictor(program.module(), list(spec.inputs), list(spec.outputs))
+    own = list(program.graph_signature.user_inputs)
+    to_spec = dict(zip(own, wanted_names(own, list(spec.inputs), "inputs"), strict=True))
+    module = _Program(program.module(), program.call_spec.in_spec)
+    predict = TorchPredictor(module, [to_spec[name] for name in own], list(spec.outputs))
     return LoadedModel(kind="exported", model=program, predict=predict, reference=f"torch {torch.__version__}")
+
+
+class _Program(nn.Module):
+    """A program that takes its tensors in a row, whatever mix of positions and keywords it was exported with."""
+
+    def __init__(self, module: nn.Module, in_spec: Any) -> None:
+        super().__init__()
+        self.module = module
+        self.in_spec = in_spec
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        args, kwargs = tree_unflatten(list(tensors), self.in_spec)
+        return self.module(*args, **kwargs)
 
 
 def _from_torchscript(spec: Spec, base: Path) -> LoadedModel:
@@ -124,10 +141,9 @@ def _from_onnx(spec: Spec, base: Path) -> LoadedModel:
     """The file itself is the reference, run with every graph optimisation off."""
     path = _existing(base, spec.source.onnx or "")
     original = OnnxModel(path, optimize=False)
-    to_own = dict(zip(wanted_names(original.inputs, list(spec.inputs)), original.inputs, strict=False))
-    to_spec = dict(
-        zip(original.outputs, wanted_names(original.outputs, list(spec.outputs or original.outputs)), strict=False)
-    )
+    to_own = dict(zip(wanted_names(original.inputs, list(spec.inputs), "inputs"), original.inputs, strict=True))
+    outputs = list(spec.outputs or original.outputs)
+    to_spec = dict(zip(original.outputs, wanted_names(original.outputs, outputs, "outputs"), strict=True))
 
     def predict(inputs: Sample) -> Sample:
         answer = original({to_own[name]: array for name, array in inputs.items()})
@@ -142,7 +158,11 @@ def source_files(spec: Spec, base: Path) -> set[Path]:
     named = [
         base / name for name in (source.hf, source.exported, source.torchscript, source.onnx, source.state_dict) if name
     ]
-    return {file for path in named for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()}
+    files = {file for path in named for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()}
+    return files | (external_files(base / source.onnx) if source.onnx else set())
+
+
+_RESAVE = "where you trust it, save the tensors alone: torch.save(model.state_dict(), path)"
 
 
 def _existing(base: Path, name: str) -> Path:
@@ -158,7 +178,11 @@ def _read(load: Callable[[], Any], path: Path, expected: str) -> Any:
         return load()
     except Exception as error:  # torch and transformers raise anything for a broken file
         said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BuildError(f"{path} is not {expected}: {said}") from error
+        if "weights_only" in said or "Weights only" in said:  # torch's own advice is to run what the pickle says
+            said = "it holds more than tensors, which could run code when read"
+        raise BuildError(
+            f"{path} is not {expected}: {said}", hint=_RESAVE if "state_dict" in expected else None
+        ) from error
 
 
 _LOADERS: dict[str, Callable[[Spec, Path], LoadedModel]] = {

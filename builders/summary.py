@@ -37,5 +37,5 @@ def _parity_table(manifest: Manifest) -> Table:
 
 
 def _cells(row: OutputParity) -> list[str]:
-    sqnr = "identical" if math.isinf(row.sqnr_db) else f"{row.sqnr_db:.1f}"
+    sqnr = "identical" if row.sqnr_db == math.inf else f"{row.sqnr_db:.1f}"
     return [row.output, row.case, f"{row.max_abs:.2e}", f"{row.max_rel:.2e}", f"{row.cosine:.6f}", sqnr]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tritonsmith.random_values import random_values
 from tritonsmith.samples import Array, Sample
 from tritonsmith.spec import BATCH, Spec, TensorSpec
 
@@ -16,25 +17,36 @@ def make_inputs(spec: Spec, sizes: Sizes, samples: Sequence[Sample], *, seed: in
     """One request whose dims have the given sizes; the same seed gives the same request.
 
     With samples, each row is a row of one of them, tiled or cropped to the shape, so that token ids stay valid and
-    masks stay masks.
+    masks stay masks. Rows differ as long as the samples have rows that do.
     """
-    random = np.random.default_rng([seed, *sizes.values()])
-    if samples:
-        return _from_samples(spec, sizes, samples, random)
-    return {name: _random(tensor, _shape(tensor, sizes), random) for name, tensor in spec.inputs.items()}
-
-
-def _shape(tensor: TensorSpec, sizes: Sizes) -> tuple[int, ...]:
-    return tuple(size if isinstance(size, int) else sizes[size] for size in tensor.shape)
-
-
-def _from_samples(spec: Spec, sizes: Sizes, samples: Sequence[Sample], random: np.random.Generator) -> Sample:
-    rows = sizes[BATCH] if spec.batches else 1
-    chosen = [samples[index] for index in random.integers(len(samples), size=rows)]
+    generator = np.random.default_rng([seed, *sizes.values()])
+    if not samples:
+        return {
+            name: random_values(tensor, _shape(spec, tensor, sizes), generator) for name, tensor in spec.inputs.items()
+        }
     if not spec.batches:
-        return {name: _fit(chosen[0][name], _shape(tensor, sizes)) for name, tensor in spec.inputs.items()}
+        chosen = samples[int(generator.integers(len(samples)))]
+        return {name: _fit(chosen[name], _shape(spec, tensor, sizes)) for name, tensor in spec.inputs.items()}
+    return _batch_of_rows(spec, sizes, samples, generator)
+
+
+def _shape(spec: Spec, tensor: TensorSpec, sizes: Sizes) -> tuple[int, ...]:
+    """The tensor's shape with these sizes; a fixed dim keeps its own."""
+    known = [spec.size(size) for size in tensor.shape]
+    return tuple(size if isinstance(size, int) else sizes[size] for size in known)
+
+
+def _batch_of_rows(spec: Spec, sizes: Sizes, samples: Sequence[Sample], generator: np.random.Generator) -> Sample:
+    first = next(iter(spec.inputs))
+    pool = [(index, row) for index, sample in enumerate(samples) for row in range(len(sample[first]))]
+    count = sizes[BATCH]
+    picked = generator.permutation(len(pool))[:count]
+    order = np.resize(picked, count)  # every row once before any twice
+    rows = [pool[int(at)] for at in order]
     return {
-        name: np.concatenate([_fit(sample[name][:1], (1, *_shape(tensor, sizes)[1:])) for sample in chosen])
+        name: np.concatenate(
+            [_fit(samples[index][name][row : row + 1], (1, *_shape(spec, tensor, sizes)[1:])) for index, row in rows]
+        )
         for name, tensor in spec.inputs.items()
     }
 
@@ -46,19 +58,19 @@ def _fit(array: Array, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _random(tensor: TensorSpec, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Standard normal floats, small integers, or uniform values of the spec's range."""
-    kind = tensor.type
-    low, high = tensor.range or (0, 2)
-    if kind.is_float and tensor.range is None:
-        values: Array = random.standard_normal(shape)
-    elif kind.is_float:
-        values = random.uniform(low, high, shape)
-    elif kind.name == "string":
-        return np.array([f"text {value}" for value in random.integers(100, size=shape).flat], object).reshape(shape)
-    else:
-        values = random.integers(int(low), int(high), shape)
-    return values.astype(kind.to_numpy())
+def distinct_rows(spec: Spec, samples: Sequence[Sample], *, enough: int = 2) -> int:
+    """How many rows of the samples differ, counted up to `enough`."""
+    rows = (
+        b"".join(np.ascontiguousarray(sample[name][row]).tobytes() for name in spec.inputs)
+        for sample in samples
+        for row in range(len(next(iter(sample.values()))))
+    )
+    seen: set[bytes] = set()
+    for row in rows:
+        seen.add(row)
+        if len(seen) >= enough:
+            break
+    return len(seen)
 
 
 def trace_sizes(spec: Spec) -> dict[str, int]:
@@ -79,10 +91,7 @@ def corner_sizes(spec: Spec) -> list[dict[str, int]]:
     """The shapes that parity tries: all dims at min, opt and max, batch alone at 1 and at max, and one odd shape."""
     dims = spec.dims
     at = {which: {name: getattr(dim, which) for name, dim in dims.items()} for which in ("min", "opt", "max")}
-    odd = {
-        name: min(dim.max, dim.opt + 3) if dim.opt + 3 <= dim.max else max(dim.min, dim.max - 1)
-        for name, dim in dims.items()
-    }
+    odd = {name: dim.opt + 3 if dim.opt + 3 <= dim.max else max(dim.min, dim.max - 1) for name, dim in dims.items()}
     wanted = [at["min"], at["opt"], at["max"], odd]
     if spec.batches:
         wanted += [{**at["max"], BATCH: dims[BATCH].min}, {**at["min"], BATCH: dims[BATCH].max}]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tritonsmith.errors import BuildError, SpecError
 from tritonsmith.references import run_user_code
-from tritonsmith.samples import Sample
+from tritonsmith.samples import Array, Sample
 
 
 class SpecModule(nn.Module):
@@ -97,4 +97,13 @@ class TorchPredictor:
         with torch.no_grad():  # inference mode breaks TorchScript
             result = run_user_code(lambda: self.module(*to_tensors(ordered)), what="the model's forward")
         pairs = select_outputs(result, self.outputs)
-        return {name: tensor.detach().cpu().numpy() for name, tensor in pairs}
+        return {name: _to_numpy(name, tensor) for name, tensor in pairs}
+
+
+def _to_numpy(name: str, tensor: Tensor) -> Array:
+    if tensor.dtype == torch.bfloat16:
+        raise BuildError(
+            f"output {name!r} is bfloat16, which numpy and most clients lack",
+            hint="end forward with .float(), or load the model in float32",
+        )
+    return tensor.detach().cpu().numpy()

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from builders.parity import ITSELF, REFERENCE, OutputParity, compare_outputs, worst_of
-from builders.synthetic import corner_sizes, make_inputs
+from builders.synthetic import corner_sizes, distinct_rows, make_inputs
 from tritonsmith.errors import ParityError
-from tritonsmith.samples import Sample
+from tritonsmith.samples import Predict, Sample
 from tritonsmith.spec import BATCH, Spec
 
-Predict = Callable[[Sample], Sample]
 MAX_SAMPLES = 8
 """Samples that parity uses; corner shapes take their values from all of them."""
 
@@ -41,8 +40,9 @@ def parity_cases(spec: Spec, reference: Predict, candidate: Predict, samples: Se
     if not spec.dims:
         for seed in (1, 2):
             yield _against(reference, f"values {seed}", make_inputs(spec, {}, samples, seed=seed))
-    if spec.max_batch_size > 1:
-        yield _split_case(spec, candidate, samples)
+    if spec.batches:
+        differing = samples if distinct_rows(spec, samples) > 1 else []
+        yield _split_case(spec, candidate, differing)
         yield _equal_rows_case(spec, candidate, samples)
 
 

@@ -186,3 +186,53 @@ class Wide(Mlp):
 
 def wide() -> nn.Module:
     return _seeded(Wide)
+
+
+class Brain(Mlp):
+    """Ends in bfloat16."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x).to(torch.bfloat16)
+
+
+class Summing(Mlp):
+    """Loses the batch dim."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x).sum()
+
+
+class TwoInputs(nn.Module):
+    """a - 2b: wires that are swapped show."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return a - 2 * b
+
+
+def brain() -> nn.Module:
+    return _seeded(Brain)
+
+
+def summing() -> nn.Module:
+    return _seeded(Summing)
+
+
+def one_sample() -> list[dict[str, NDArray[np.float32]]]:
+    """Eight rows in one sample."""
+    return [{"x": np.arange(24, dtype=np.float32).reshape(8, 3) / 10}]
+
+
+def equal_samples() -> list[dict[str, NDArray[np.float32]]]:
+    return [{"x": np.ones((2, 3), np.float32)}] * 3
+
+
+def negative_metric(predict: Any) -> float:
+    return -1 - float(predict({"x": np.ones((2, 3), np.float32)})["y"].sum() ** 2)
+
+
+def nan_metric(predict: Any) -> float:
+    return float(predict({"x": np.ones((2, 3), np.float32)})["y"].sum() * np.nan)
+
+
+def broken_metric(predict: Any) -> None:
+    predict({"x": np.ones((2, 3), np.float32)})

@@ -199,9 +199,13 @@ def test_outputs_are_chosen_by_name_and_discovered_where_the_spec_has_none(make_
 
 
 def test_an_output_may_have_the_name_of_a_value_inside_the_graph(make_model: MakeModel) -> None:
-    folder = make_model("colliding_name")
+    folder = make_model("mlp", change=("{y:", "{linear:"))  # what the exporter calls the value before tanh
     build_folder(folder)
-    np.testing.assert_allclose(served(folder), torch_answer(models.colliding_name()), atol=1e-6)
+    answer = OnnxModel(folder.version() / "model.onnx")({"x": X})["linear"]
+    np.testing.assert_allclose(answer.astype(np.float32), torch_answer(models.mlp()), atol=1e-6)
+    names = [name for node in onnx.load(str(folder.version() / "model.onnx")).graph.node for name in node.output]
+    assert len(names) == len(set(names))
+    assert "linear_inner" in names
 
 
 def test_the_metric_of_reference_and_artifact_is_recorded(make_model: MakeModel) -> None:
@@ -220,6 +224,7 @@ BAD: dict[str, tuple[type[Exception], str, str]] = {
     "raises_in_forward": (ExportError, "forward is broken", ""),
     "raising_factory": (UserCodeError, "raised FileNotFoundError: weights.pt is not there", ""),
     "not_a_module": (UserCodeError, "returned int", "torch.nn.Module"),
+    "brain": (ExportError, "output 'y' is bfloat16", ".float()"),
     "no_such_function": (SpecError, "has no function 'no_such_function'", "there:"),
 }
 
@@ -305,4 +310,154 @@ def test_a_pickle_that_would_run_code_is_refused(make_model: MakeModel, tmp_path
     folder = make_model(source='{factory: "tests.builders.models:mlp", state_dict: weights.pt}')
     torch.save(models.Mlp(), folder.root / "weights.pt")
     with pytest.raises(BuildError, match="is not a state_dict"):
+        build(folder, read_spec(folder.spec))
+
+
+@pytest.mark.parametrize("samples", ["one_sample", "equal_samples"])
+def test_rows_that_influence_each_other_are_found_whatever_the_samples(make_model: MakeModel, samples: str) -> None:
+    folder = make_model("reduces_over_the_batch", change=("few_samples", samples))
+    with pytest.raises(ParityError) as caught:
+        build(folder, read_spec(folder.spec))
+    assert "rows of a batch influence each other" in (caught.value.hint or "")
+
+
+def test_samples_of_equal_rows_are_warned_of(make_model: MakeModel) -> None:
+    folder = make_model("mlp", change=("few_samples", "equal_samples"))
+    assert build(folder, read_spec(folder.spec)).warnings[0].startswith("all rows of the samples are equal")
+
+
+def test_endless_samples_do_not_hang_the_build(make_model: MakeModel) -> None:
+    folder = make_model("mlp", change=("few_samples", "endless_samples"))
+    assert build(folder, read_spec(folder.spec)).samples == 512
+
+
+def test_a_damaged_artifact_is_built_again(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    build_folder(folder)
+    path = folder.version() / "model.onnx"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert build_folder(folder) == "built"
+    assert path.read_bytes() == content
+
+
+def test_an_artifact_of_ones_own_is_never_replaced(make_model: MakeModel) -> None:
+    folder = make_model("mlp")
+    folder.spec.write_text(folder.spec.read_text() + "serving: {backend: python}\n")
+    (folder.root / "1").mkdir()
+    (folder.root / "1" / "model.py").write_text("mine")
+    with pytest.raises(BuildError, match="build-engine makes models for the onnxruntime backend"):
+        build(folder, read_spec(folder.spec))
+    assert (folder.root / "1" / "model.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("metric", "error"), [("nan_metric", GateError), ("broken_metric", UserCodeError)])
+def test_a_metric_that_is_no_number_is_no_pass(make_model: MakeModel, metric: str, error: type[Exception]) -> None:
+    folder = make_model("mlp", change=("samples:", f'metric: "tests.builders.models:{metric}"\nsamples:'))
+    with pytest.raises(error, match="metric 'tests"):
+        build(folder, read_spec(folder.spec))
+
+
+def test_a_negative_metric_that_stays_is_a_pass(make_model: MakeModel) -> None:
+    folder = make_model("mlp", change=("samples:", 'metric: "tests.builders.models:negative_metric"\nsamples:'))
+    record = build(folder, read_spec(folder.spec))
+    assert record.metric is not None
+    assert record.metric.reference < -1
+
+
+@pytest.mark.parametrize(("dim", "shape"), [("opt: 1, max: 1", 1), ("min: 5, opt: 5, max: 5", 5)])
+def test_a_dim_of_one_size_is_a_fixed_size(make_model: MakeModel, dim: str, shape: int) -> None:
+    folder = make_model("mlp", change=("{opt: 4, max: 8}", f"{{{dim}}}"))
+    folder.spec.write_text(folder.spec.read_text().replace('samples: "tests.builders.models:few_samples"\n', ""))
+    assert build_folder(folder) == "built"
+    config = parse_config(folder.config.read_text())
+    assert (config.max_batch_size, list(config.input[0].dims)) == (0, [shape, 3])
+
+
+def test_a_discovered_output_must_obey_the_rules_too(make_model: MakeModel) -> None:
+    folder = make_model("summing", change=("outputs: {y: {dtype: float32, shape: [batch, 2]}}\n", ""))
+    with pytest.raises(ExportError, match="must start with 'batch'"):
+        build(folder, read_spec(folder.spec))
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_the_opset_is_the_one_asked_for(make_model: MakeModel, opset: int) -> None:
+    folder = make_model("mlp")
+    folder.spec.write_text(folder.spec.read_text() + f"opset: {opset}\n")
+    record = build(folder, read_spec(folder.spec))
+    graph = onnx.load(str(folder.version() / "model.onnx"))
+    assert record.opset == graph.opset_import[0].version == opset
+    assert record.ir_version == graph.ir_version <= 10
+
+
+def test_a_linked_repository_is_a_cache_hit_too(make_model: MakeModel, tmp_path: Path) -> None:
+    folder = make_model("mlp")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link").symlink_to(folder.root.parent)
+    linked = ModelFolder(tmp_path / "elsewhere" / "link" / "small")
+    assert [build_folder(linked), build_folder(linked), build_folder(folder)] == ["built", "cached", "cached"]
+
+
+TWO_INPUTS = """\
+name: small
+source: {{{source}}}
+inputs: {{{first}: {{dtype: float32, shape: [batch, 3]}}, {second}: {{dtype: float32, shape: [batch, 3]}}}}
+dims: {{batch: {{opt: 4, max: 8}}}}
+"""
+
+
+def _save_two_inputs(folder: Path, *, by_keyword: bool) -> str:
+    batch = torch.export.Dim("n", min=1, max=8)
+    arrays = {"a": torch.zeros(3, 3), "b": torch.ones(3, 3)}
+    shapes = {"a": {0: batch}, "b": {0: batch}}
+    args = () if by_keyword else tuple(arrays.values())
+    program = torch.export.export(
+        models.TwoInputs(), args, kwargs=arrays if by_keyword else None, dynamic_shapes=shapes
+    )
+    torch.export.save(program, folder / "m.pt2")
+    return "exported: m.pt2"
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's exporter warns about itself
+@pytest.mark.parametrize("by_keyword", [False, True])
+@pytest.mark.parametrize(("first", "second", "swapped"), [("a", "b", False), ("b", "a", True), ("u", "v", False)])
+def test_inputs_of_a_program_are_wired_by_name_or_else_in_order(
+    make_model: MakeModel, *, first: str, second: str, swapped: bool, by_keyword: bool
+) -> None:
+    folder = make_model()
+    source = _save_two_inputs(folder.root, by_keyword=by_keyword)
+    folder.spec.write_text(TWO_INPUTS.format(source=source, first=first, second=second))
+    build_folder(folder)
+    one, other = X, X + 1
+    answer = OnnxModel(folder.version() / "model.onnx")({first: one, second: other})
+    expected = other - 2 * one if swapped else one - 2 * other
+    np.testing.assert_allclose(next(iter(answer.values())).astype(np.float32), expected, atol=1e-6)
+    assert list(parse_config(folder.config.read_text()).output[0].dims) == [3]
+
+
+def test_names_that_match_in_part_are_refused(make_model: MakeModel) -> None:
+    folder = make_model()
+    source = _save_two_inputs(folder.root, by_keyword=False)
+    folder.spec.write_text(TWO_INPUTS.format(source=source, first="b", second="z"))
+    with pytest.raises(ExportError, match=r"only some inputs have the names of the spec: the model has a, b"):
+        build_folder(folder)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's exporter warns about itself
+def test_an_onnx_file_with_external_data_is_a_source(make_model: MakeModel) -> None:
+    folder = make_model()
+    make_model(source=_save_onnx(folder.root))
+    model = onnx.load(str(folder.root / "m.onnx"))
+    onnx.save(model, str(folder.root / "m.onnx"), save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert build_folder(folder) == "built"
+    np.testing.assert_allclose(served(folder), torch_answer(models.mlp()), atol=1e-6)
+    assert [path.name for path in folder.version().iterdir()] == ["model.onnx"]
+    with (folder.root / "weights.bin").open("r+b") as file:
+        file.write(b"\x00\x00\x80\x3f")
+    assert build_folder(folder) == "built"
+
+
+def test_an_output_that_numpy_lacks_is_named_before_the_export(make_model: MakeModel) -> None:
+    folder = make_model("brain", change=("outputs: {y: {dtype: float32, shape: [batch, 2]}}\n", ""))
+    with pytest.raises(BuildError, match="output 'output' is bfloat16, which numpy and most clients lack"):
         build(folder, read_spec(folder.spec))

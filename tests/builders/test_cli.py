@@ -48,6 +48,19 @@ def test_json_is_the_manifest_and_nothing_else(repository: Path, capsys: pytest.
     assert record["outputs"] == {"output": {"dtype": "float32", "shape": ["batch", 2], "range": None}}
 
 
+def test_json_of_several_models_is_an_array(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert new_model(repository, "mlp") == 0
+    capsys.readouterr()
+    assert main(["net", "net", "--json", "--repository", str(repository)]) == 0
+    assert [record["model"] for record in json.loads(capsys.readouterr().out)] == ["net", "net"]
+
+
+def test_a_repository_that_is_a_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert new_model(tmp_path / "file", "mlp") == 1
+    assert "there is something else of that name" in capsys.readouterr().err
+
+
 def test_options_that_differ_from_the_spec_are_refused(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert new_model(repository, "mlp") == 0
     assert new_model(repository, "named_outputs") == 1
@@ -59,8 +72,12 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "both": (["net", "--factory", "a:b"], 2, "--factory describes a model without a spec"),
     "no model": (["nope"], 1, "there is no model 'nope'"),
     "a path": (["../net"], 1, "model name '../net'"),
-    "a tensor": (["--name", "n", "--factory", "a:b", "--input", "x:float32"], 1, "is no tensor"),
-    "a dim": (["--name", "n", "--factory", "a:b", "--input", "x:float32:b", "--dim", "b:1:2"], 1, "is no dim"),
+    "a tensor": (["--name", "n", "--factory", "a:b", "--input", "x:float32"], 2, "is no tensor"),
+    "a size": (["--name", "n", "--factory", "a:b", "--input", "x:float32:batch,²"], 2, "a size is a number or"),
+    "no size": (["--name", "n", "--factory", "a:b", "--input", "x:float32:batch,,3"], 2, "a size is a number or"),
+    "twice": (["--name", "n", "--factory", "a:b", *OPTIONS, "--input", "x:int64:batch"], 1, "--input x is given twice"),
+    "an opset": (["--name", "n", "--factory", "a:b", *OPTIONS, "--opset", "0"], 2, "0 is not in the range"),
+    "a dim": (["--name", "n", "--factory", "a:b", "--input", "x:float32:b", "--dim", "b:1:2"], 2, "is no dim"),
     "no dim": (["--name", "n", "--factory", "a:b", "--input", "x:float32:b"], 1, "dim 'b' is missing from dims"),
     "two sources": (["--name", "n", "--factory", "a:b", "--onnx", "x.onnx", *OPTIONS], 1, "needs exactly one of"),
     "a slash": (["--name", "a/b", "--factory", "a:b", *OPTIONS], 1, "model name 'a/b'"),

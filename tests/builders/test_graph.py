@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from builders import graph
 from builders.session import OnnxModel
 from tests.tritonsmith.specs import batched_spec
 from tritonsmith.errors import BuildError, ExportError
+from tritonsmith.spec import TensorSpec
 
 
 def add_one(*, inner: str = "inner", output: str = "out", ir_version: int = 10) -> onnx.ModelProto:
@@ -52,7 +54,7 @@ def test_the_ir_version_is_one_that_older_servers_read(tmp_path: Path) -> None:
 
 
 def test_a_number_of_outputs_that_differs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"the graph has 1 outputs \(out\), the spec 2 \(y, z\)"):
+    with pytest.raises(ExportError, match=r"the model has 1 outputs \(out\), the spec 2 \(y, z\)"):
         save(add_one(), tmp_path / "model.onnx", ["y", "z"])
 
 
@@ -77,3 +79,27 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.onnx").write_bytes(b"\x00\x01garbage")
     with pytest.raises(BuildError, match="is not an ONNX model"):
         graph.load_model(tmp_path / "x.onnx")
+
+
+def test_a_size_that_the_exporter_left_open_is_declared_as_the_spec_says(tmp_path: Path) -> None:
+    model = add_one()
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", "unknown"]))
+    spec = replace(batched_spec(), outputs={"y": TensorSpec(dtype="float32", shape=("batch", 3))})
+    graph.save_normalized(ir.from_proto(model), spec, ["y"], tmp_path / "model.onnx")
+    assert graph.read_tensors(tmp_path / "model.onnx")[1]["y"].shape == ("n", 3)
+
+
+def test_weights_listed_as_inputs_are_no_inputs(tmp_path: Path) -> None:
+    model = add_one()
+    model.graph.input.append(helper.make_tensor_value_info("one", TensorProto.FLOAT, [1]))
+    onnx.save(model, str(tmp_path / "old.onnx"))
+    graph.save_normalized(graph.load_model(tmp_path / "old.onnx"), batched_spec(), ["y"], tmp_path / "model.onnx")
+    assert OnnxModel(tmp_path / "model.onnx").inputs == ["x"]
+
+
+@pytest.mark.parametrize("size", [-1, 0])
+def test_a_size_that_is_no_size_counts_as_unknown(tmp_path: Path, size: int) -> None:
+    model = add_one()
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = size
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert graph.read_tensors(tmp_path / "model.onnx")[1]["out"].shape == ("n", "?")
