@@ -14,7 +14,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -26,7 +25,8 @@ def commands() -> list[str]:
     blocks = re.findall(
         r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    return [line for block in blocks for line in block.splitlines() if line.strip()]
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [" ".join(line.split()) for line in lines if line.strip()]
 
 
 class Reader:
@@ -100,7 +100,6 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, home / name)
     (home / ".venv").symlink_to(BIN.parent, target_is_directory=True)
-    np.save(home / "image.npy", np.zeros((1, 1, 8, 8), np.float32))
     person = Reader(home)
     yield person
     person.stop()
@@ -119,9 +118,9 @@ EXPECTED: dict[str, tuple[Typed, tuple[str, ...]]] = {
     "make test": (_is_the_test_target, ("-m pytest",)),
     ". .venv/bin/activate": (lambda _, __: "", ()),
     "tritonsmith doctor": (Reader.type, ("Triton", "2.51")),
-    "build-engine --factory": (Reader.type, ("mynet built in", "SQNR")),
+    "build-engine --name mynet": (Reader.type, ("mynet built in", "SQNR")),
     "tritonsmith serve": (Reader.start, ()),
-    "tritonsmith infer": (Reader.type, ("output", "FP32", "logits")),
+    "tritonsmith infer": (Reader.type, ("output", "float32 [1, 10]")),
     "tritonsmith sweep": (Reader.type, ("mynet", "QPS")),
 }
 
