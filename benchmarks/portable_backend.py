@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from builders.synthetic import make_inputs
 from perf.point import Point
 from perf.sweep import SweepOptions, run_sweep
 from serving.server import TritonServer
-from tritonsmith.cli import run
+from tritonsmith.cli import leave, run
 from tritonsmith.console import log, out
 from tritonsmith.errors import BuildError
 from tritonsmith.pbtxt import render_config
@@ -186,4 +185,4 @@ def portable_backend(
 
 
 if __name__ == "__main__":
-    sys.exit(run(portable_backend, None, name="portable_backend"))
+    leave(run(portable_backend, None, name="portable_backend"))

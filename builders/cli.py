@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from builders.command_line import parse_dim, parse_tensor, spec_from_options
 from builders.manifest import Manifest, dump_manifest
 from tritonsmith import __version__
-from tritonsmith.cli import run
+from tritonsmith.cli import leave, run
 from tritonsmith.errors import SpecError
 from tritonsmith.files import write_atomic
+from tritonsmith.option_types import Parsed
 from tritonsmith.repository import DEFAULT_REPOSITORY, ModelFolder, find_model
+from tritonsmith.signals import signals_as_interrupt
 from tritonsmith.spec import NEWEST_OPSET, OLDEST_OPSET, SOURCES, Spec
 from tritonsmith.spec_file import dump_spec, read_spec
 
-
-def _form(
-    parse: Callable[[str], object],
-) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[str, ...]]:
-    """A callback that refuses a malformed value as wrong usage."""
-
-    def check(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-        for value in values:
-            try:
-                parse(value)
-            except SpecError as error:
-                raise click.BadParameter(f"{error.message}; {error.hint}") from error
-        return values
-
-    return check
+_TENSOR, _DIM = Parsed(parse_tensor, "tensor"), Parsed(parse_dim, "dim")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,17 +42,19 @@ def _form(
     "--input",
     "inputs",
     multiple=True,
-    callback=_form(parse_tensor),
+    type=_TENSOR,
+    metavar="TENSOR",
     help="NAME:DTYPE:SIZE,SIZE,… as in x:float32:batch,3,224,224.",
 )
 @click.option(
     "--output",
     "outputs",
     multiple=True,
-    callback=_form(parse_tensor),
+    type=_TENSOR,
+    metavar="TENSOR",
     help="Same form; left out, outputs are taken from the model.",
 )
-@click.option("--dim", "dims", multiple=True, callback=_form(parse_dim), help="NAME:MIN:OPT:MAX as in batch:1:8:32.")
+@click.option("--dim", "dims", multiple=True, type=_DIM, metavar="DIM", help="NAME:MIN:OPT:MAX as in batch:1:8:32.")
 @click.option("--samples", help="A function that yields {input: array}, as pkg.mod:samples.")
 @click.option("--metric", help="A function that scores a predictor, as pkg.mod:score.")
 @click.option("--opset", type=click.IntRange(OLDEST_OPSET, NEWEST_OPSET), help="ONNX opset, 20 unless told otherwise.")
@@ -144,7 +134,7 @@ def _build_one(target: _Target, *, force: bool) -> Manifest:
 
     name = target.spec.name
     console = Console(file=sys.stderr)  # held, as the export silences what torch prints to sys.stderr
-    with console.status(f"{name}: looking for an earlier build") as status:
+    with signals_as_interrupt(), console.status(f"{name}: looking for an earlier build") as status:
         manifest = build(target.folder, target.spec, force=force, report=lambda text: status.update(f"{name}: {text}"))
     if target.spec_text is not None and not target.folder.spec.is_file():
         write_atomic(target.folder.spec, target.spec_text)
@@ -162,5 +152,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(build_engine, argv, name="build-engine")
 
 
+def command() -> NoReturn:
+    """The `build-engine` command as the shell runs it."""
+    leave(main())
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

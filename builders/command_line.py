@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tritonsmith.errors import SpecError
 from tritonsmith.spec import Spec
 from tritonsmith.spec_file import spec_from_mapping
+
+Named = tuple[str, dict[str, Any]]
+"""A tensor or dim as `parse_tensor` and `parse_dim` read it."""
 
 _TENSOR_FORM = "write NAME:DTYPE:SIZE,SIZE,… as in x:float32:batch,3,224,224"
 
@@ -17,26 +20,26 @@ def spec_from_options(
     *,
     name: str,
     source: dict[str, Any],
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    dims: Sequence[str],
+    inputs: Sequence[Named],
+    outputs: Sequence[Named],
+    dims: Sequence[Named],
     extra: dict[str, Any],
 ) -> Spec:
-    """The spec that the options describe; SpecError for a malformed one, with the form that is expected."""
+    """The spec that the parsed options describe; SpecError for one that breaks a rule."""
     return spec_from_mapping(
         {
             "name": name,
             "source": source,
-            "inputs": _once("--input", map(parse_tensor, inputs)),
-            "outputs": _once("--output", map(parse_tensor, outputs)),
-            "dims": _once("--dim", map(parse_dim, dims)),
+            "inputs": _once("--input", inputs),
+            "outputs": _once("--output", outputs),
+            "dims": _once("--dim", dims),
             **extra,
         },
         origin="command line",
     )
 
 
-def _once(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _once(option: str, pairs: Sequence[Named]) -> dict[str, Any]:
     """A mapping; a name that is given twice is refused."""
     found: dict[str, Any] = {}
     for name, value in pairs:

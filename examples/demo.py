@@ -6,7 +6,6 @@ Run it with `make demo`. It needs no GPU and no Docker, binds loopback only, and
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from perf.sweep import SweepOptions, run_sweep
 from perf.table import render_run
 from serving.client import Client
 from serving.server import TritonServer
-from tritonsmith.cli import run
+from tritonsmith.cli import leave, run
 from tritonsmith.console import log, out
 from tritonsmith.errors import ParityError
 from tritonsmith.repository import DEFAULT_REPOSITORY, find_model
@@ -109,7 +108,7 @@ def _compare(spec: Spec, answers: list[dict[str, NDArray[Any]]], expected: list[
 
 def _measure(server: TritonServer, spec: Spec) -> Run:
     folder = REPORT.parent / spec.name
-    shutil.rmtree(folder, ignore_errors=True)  # the server has another port each time: nothing to go on with
+    shutil.rmtree(folder, ignore_errors=True)  # a demo measures each time
     options = SweepOptions(model=spec.name, levels=(1, 2, 4, 8), url=server.grpc_url, out=folder)
     with Terminal() as terminal:
         measured = run_sweep(options, watcher=terminal)
@@ -129,4 +128,4 @@ def _what_next() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(demo, None, name="demo"))
+    leave(run(demo, None, name="demo"))

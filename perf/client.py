@@ -12,7 +12,6 @@ from perf.perf_analyzer_run import PerfAnalyzerClient
 from tritonsmith.errors import MeasurementError
 
 Choice = Literal["auto", "perf_analyzer", "builtin"]
-CHOICES: tuple[Choice, ...] = ("auto", "perf_analyzer", "builtin")
 
 
 @dataclass(frozen=True, slots=True)

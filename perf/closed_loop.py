@@ -17,7 +17,7 @@ from typing import Any
 from perf.load import Load, Measured
 from perf.server_stats import ServerStats
 from perf.statistics import Window, is_stable, latency, windows
-from perf.target import PROTOCOLS, failures, infer_input, one_line
+from perf.target import PROTOCOLS, TIMEOUT_S, failures, infer_input, one_line
 from tritonsmith.errors import MeasurementError
 from tritonsmith.runtime import package_version
 
@@ -120,17 +120,18 @@ async def _drive(load: Load, statistics: Callable[[], ServerStats]) -> tuple[Log
 
 def _connect(load: Load) -> Any:
     library = importlib.import_module(f"{PROTOCOLS[load.protocol]}.aio")
-    limits = {"conn_limit": load.concurrency} if load.protocol == "http" else {}
+    limits = {"conn_limit": load.concurrency, "conn_timeout": TIMEOUT_S} if load.protocol == "http" else {}
     return library.InferenceServerClient(load.url, **limits)
 
 
 async def _work(client: Any, load: Load, requests: Iterator[list[Any]], log: Log) -> None:
     """One of the concurrent users: the next request goes out when the last was answered."""
     expected = failures()
+    limit = {"client_timeout": TIMEOUT_S} if load.protocol == "grpc" else {}  # over HTTP the connection has it
     for inputs in requests:
         start = time.perf_counter()
         try:
-            await client.infer(load.model, inputs, model_version=load.version)
+            await client.infer(load.model, inputs, model_version=load.version, **limit)
         except expected as error:
             log.failed(time.perf_counter(), error)
             await asyncio.sleep(_PAUSE_S)

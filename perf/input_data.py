@@ -44,11 +44,6 @@ class InputData:
         """How many different shapes the rows have: Triton's dynamic batcher joins only requests of equal shapes."""
         return len(_by_shape(self.rows))
 
-    @property
-    def is_real(self) -> bool:
-        """True when the values are somebody's data, not made up."""
-        return self.kind in {"samples", "file"}
-
     def for_batch(self, batch: int) -> InputData:
         """The rows that requests of `batch` rows can be made of, a multiple of it: those of the most frequent shape.
 

@@ -17,8 +17,9 @@ import numpy as np
 from perf.input_data import InputData, Row, rows_of_samples
 from perf.target import Input, ModelFacts
 from tritonsmith.errors import MeasurementError
+from tritonsmith.random_values import random_values
 from tritonsmith.samples import Array, load_samples
-from tritonsmith.spec import Spec
+from tritonsmith.spec import Spec, TensorSpec
 
 MOST_ROWS = 64
 RANDOM_ROWS = 8
@@ -46,7 +47,16 @@ def load_input_data(choice: str | None, wanted: Wanted) -> InputData:
     make = _SOURCES.get(choice)
     rows, source = make(wanted) if make else _from_file(Path(choice), wanted)
     kind = choice if make else "file"
-    return InputData(kind=kind, source=source, rows=rows, batches=wanted.batches)
+    served = tuple(as_served(row, wanted) for row in rows)
+    return InputData(kind=kind, source=source, rows=served, batches=wanted.batches)
+
+
+def as_served(row: Row, wanted: Wanted) -> Row:
+    """A row's scalar as [1], which is what config.pbtxt makes of it: Triton knows no dims of none in a request."""
+    if not wanted.batches:
+        return row
+    single = {tensor.name for tensor in wanted.facts.inputs if tensor.shape == (1,)}
+    return {name: array.reshape(1) if array.ndim == 0 and name in single else array for name, array in row.items()}
 
 
 def _from_samples(wanted: Wanted) -> tuple[tuple[Row, ...], str]:
@@ -69,16 +79,15 @@ def _random_rows(wanted: Wanted) -> tuple[tuple[Row, ...], str]:
 
 
 def _random(tensor: Input, wanted: Wanted, random: np.random.Generator) -> Array:
-    shape = row_shape(tensor, wanted)
-    bounds = wanted.spec.inputs[tensor.name].range if wanted.spec and tensor.name in wanted.spec.inputs else None
-    if tensor.dtype.name == "string":
-        return np.array([f"text {value}" for value in random.integers(100, size=shape).flat], object).reshape(shape)
-    if tensor.dtype.is_float:
-        values: Array = random.uniform(*bounds, shape) if bounds else random.standard_normal(shape)
-    else:
-        low, high = bounds or (0, 2)
-        values = random.integers(int(low), int(high), shape)
-    return values.astype(tensor.dtype.to_numpy())
+    return random_values(_tensor_spec(tensor, wanted), row_shape(tensor, wanted), random)
+
+
+def _tensor_spec(tensor: Input, wanted: Wanted) -> TensorSpec:
+    """The spec's words on a tensor, for its range; one without where the server has another dtype, or there is none."""
+    own = wanted.spec.inputs.get(tensor.name) if wanted.spec else None
+    if own is not None and own.type == tensor.dtype:
+        return own
+    return TensorSpec(dtype=tensor.dtype.name, shape=())
 
 
 def _zero_rows(wanted: Wanted) -> tuple[tuple[Row, ...], str]:

@@ -14,10 +14,10 @@ def parse_levels(text: str) -> tuple[int, ...]:
     try:
         levels = _levels(text)
     except ValueError as error:
-        raise MeasurementError(f"--concurrency {text!r}: {error}", hint=_HINT) from None
+        raise MeasurementError(f"concurrency {text!r}: {error}", hint=_HINT) from None
     if len(levels) > MOST_LEVELS:
         raise MeasurementError(
-            f"--concurrency {text!r}: {len(levels)} levels, at most {MOST_LEVELS} make sense", hint=_HINT
+            f"concurrency {text!r}: {len(levels)} levels, at most {MOST_LEVELS} make sense", hint=_HINT
         )
     return levels
 

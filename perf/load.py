@@ -13,7 +13,7 @@ from typing import Protocol as Interface
 from perf.input_data import InputData
 from perf.server_stats import ServerStats, Split
 from perf.statistics import Latency
-from perf.target import Protocol
+from tritonsmith.address import Protocol
 
 RAW_LIMIT_BYTES = 16 * 1024
 """perf_analyzer exports every request with its tensors: above this size of a request no raw export is asked for."""

@@ -30,6 +30,7 @@ from perf.perf_analyzer_output import (
 from perf.server_stats import ServerStats
 from perf.statistics import is_stable, latency
 from tritonsmith.errors import MeasurementError
+from tritonsmith.files import readable_disk_errors
 from tritonsmith.runtime import cpu_count
 
 _NEVER_REFUSE = "100000"  # percent
@@ -84,7 +85,8 @@ class PerfAnalyzerClient:
         return measured
 
     def _run(self, load: Load, files: Files, statistics: Callable[[], ServerStats]) -> Measured | None:
-        files.data.write_text(load.data.to_perf_analyzer())
+        with readable_disk_errors(files.data):
+            files.data.write_text(load.data.to_perf_analyzer())
         before = statistics()
         done = run_group(command(self.tool.path, load, files), self.tool.environment(), _timeout_s(load))
         if found_no_requests(done.stdout + done.stderr):

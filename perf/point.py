@@ -11,7 +11,7 @@ from perf.server_stats import Split
 from perf.statistics import throughput_ips, throughput_qps
 from tritonsmith.errors import MeasurementError
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

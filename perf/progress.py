@@ -55,7 +55,7 @@ class Terminal:
         """Say what is measured with what."""
         identity = header.identity
         log.print(
-            f"{identity.model} on {identity.server} at {identity.url}: {header.input_source}, batch {identity.batch}, "
+            f"{identity.model} on {identity.server} at {header.url}: {header.input_source}, batch {identity.batch}, "
             f"by {identity.client} {identity.client_version}",
             markup=False,
         )

@@ -1,13 +1,16 @@
 """points.jsonl: a header line, then a line for each point, on the disk as soon as it is measured.
 
-A line that was cut off by a crash is dropped when the file is read, and overwritten by the next point.
+A line that was cut off by a crash is dropped when the file is read, and overwritten by the next point. One sweep at a
+time writes: it holds a lock, which ends with its process.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from tritonsmith.files import readable_disk_errors, write_atomic
 
 FILE_NAME = "points.jsonl"
 PREVIOUS_NAME = "points.previous.jsonl"
+LOCK_NAME = ".points.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,23 @@ class Records:
     def path(self) -> Path:
         """The file."""
         return self.folder / FILE_NAME
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other sweeps out; MeasurementError when one is at work. The lock file stays: removing it would race."""
+        path = self.folder / LOCK_NAME
+        with readable_disk_errors(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = path.open("ab")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise MeasurementError(
+                    f"another sweep is writing to {self.folder}",
+                    hint="wait for its end, or name another folder with --out",
+                ) from error
+            yield
 
     def read(self) -> Run | None:
         """The run so far, or None when there is none; MeasurementError names the line that is broken."""
@@ -67,7 +88,12 @@ class Records:
 
     def _whole_lines(self) -> list[bytes]:
         """The lines that end with a newline."""
-        *whole, _cut_off = self.path.read_bytes().split(b"\n")
+        try:
+            *whole, _cut_off = self.path.read_bytes().split(b"\n")
+        except OSError as error:
+            raise MeasurementError(
+                f"cannot read {self.path}: {error.strerror}", hint="name another folder with --out"
+            ) from error
         return whole
 
 

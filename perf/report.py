@@ -80,7 +80,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     header, identity = run.header, run.header.identity
     machine = header.machine
     yield "model", f"{identity.model}, version {identity.version}"
-    yield "server", f"{identity.server} at {identity.url}, {identity.protocol}"
+    yield "server", f"{identity.server} at {header.url}, {identity.protocol}"
     yield "client", f"{identity.client} {identity.client_version}: {header.client_why}"
     yield "requests", f"made of {header.input_source}, batch {identity.batch}"
     yield "windows", f"three of {identity.interval_ms} ms or longer"

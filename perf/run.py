@@ -12,11 +12,14 @@ from tritonsmith.errors import MeasurementError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What makes points comparable: a sweep goes on only where all of this is the same."""
+    """What makes points comparable: a sweep goes on only where all of this is the same.
+
+    Of the address the host alone: the same server is the same on another port.
+    """
 
     model: str
     version: str
-    url: str
+    host: str
     protocol: str
     client: str
     client_version: str
@@ -43,9 +46,13 @@ def _short(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first line of a record: the identity, and what a reader of the report wants to know besides."""
+    """The first line of a record: the identity, and what a reader of the report wants to know besides.
+
+    `url` is where the server listened when the record began.
+    """
 
     identity: Identity
+    url: str
     client_why: str
     input_source: str
     input_shapes: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -20,7 +21,8 @@ from perf.point import Point, make_point
 from perf.progress import Silent, Watcher
 from perf.records import Records
 from perf.run import Header, Identity, Run
-from perf.target import DEFAULT_URLS, ModelFacts, Protocol, Target
+from perf.target import TIMEOUT_S, ModelFacts, Target
+from tritonsmith.address import DEFAULT_URLS, Protocol, host_of, parse_address
 from tritonsmith.errors import MeasurementError, RepositoryError
 from tritonsmith.repository import DEFAULT_REPOSITORY, ModelFolder, find_model
 from tritonsmith.runtime import machine, package_versions
@@ -33,7 +35,11 @@ _LONGEST_INTERVAL_MS = 64_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOptions:
-    """What to measure and how; `model` is a name on the server, a model folder or a spec.yaml."""
+    """What to measure and how; `model` is a name on the server, a model folder or a spec.yaml.
+
+    `timeout_s` is how long the server may take to answer a question and the first request. Raises MeasurementError for
+    a number that makes no sense and RequestError for a url that is none.
+    """
 
     model: str
     levels: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
@@ -50,46 +56,70 @@ class SweepOptions:
     interval_ms: int = 1000
     tolerance: float = 0.15
     trials: int = 2
+    timeout_s: float = TIMEOUT_S
 
     def __post_init__(self) -> None:
-        least = {"batch": 1, "interval_ms": 100, "trials": 1, "tolerance": 0.001}
+        least = {"batch": 1, "interval_ms": 100, "trials": 1, "tolerance": 0.001, "timeout_s": 0.1}
         for name, smallest in least.items():
-            if getattr(self, name) < smallest:
-                raise MeasurementError(f"{name} {getattr(self, name)} must be at least {smallest}")
+            value = getattr(self, name)
+            if not smallest <= value < math.inf:
+                raise MeasurementError(f"{name} {value} must be finite and at least {smallest}")
+        if self.url is not None:
+            parse_address(self.url)
 
     @property
     def address(self) -> str:
         """HOST:PORT, the protocol's usual one unless given."""
-        return self.url or DEFAULT_URLS[self.protocol]
+        return DEFAULT_URLS[self.protocol] if self.url is None else parse_address(self.url)
 
 
 def run_sweep(options: SweepOptions, *, watcher: Watcher | None = None) -> Run:
     """Measure every level that the record does not have yet; returns the run with the levels asked for.
 
-    Raises MeasurementError when the server or the model is not there, when the record is of something else, or when a
-    level cannot be measured; the points so far are kept, and the same command goes on from there.
+    Raises MeasurementError when the server or the model is not there, when the record is of something else or another
+    sweep is writing it, or when a level cannot be measured; the points so far are kept, and the same command goes on
+    from there.
     """
-    watcher = watcher or Silent()
     folder, spec = _find_spec(options)
     name = folder.name if folder else options.model
-    records = Records(options.out or Path("reports") / name)
     with _open(options, name) as target:
         facts = target.facts()
         _check(facts, options)
-        chosen = choose_client(options.client)
-        wanted = Wanted(facts=facts, spec=spec, shapes=options.shapes)
-        data = load_input_data(options.input_data, wanted).for_batch(options.batch)
-        load = _load(options, facts, data, target)
-        header = _header(options, facts, chosen, data, folder, spec)
-        run = resume(records, header, fresh=options.fresh)
-        missing = [level for level in options.levels if level not in {point.concurrency for point in run.points}]
-        watcher.begin(header, missing=missing, kept=len(options.levels) - len(missing))
-        for level in missing:
-            point = _measure(replace(load, concurrency=level), chosen, target, records)
-            records.append(point)
-            watcher.measured(point)
-            run = run.with_point(point)
+        records = Records(options.out or Path("reports") / name)
+        with records.locked():
+            setting = Setting(options=options, target=target, facts=facts, folder=folder, spec=spec)
+            run = _measure_missing(setting, records, watcher or Silent())
     return run.only(options.levels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a sweep works with: the options, the connection, what the server says of the model, and its spec if any."""
+
+    options: SweepOptions
+    target: Target
+    facts: ModelFacts
+    folder: ModelFolder | None
+    spec: Spec | None
+
+
+def _measure_missing(setting: Setting, records: Records, watcher: Watcher) -> Run:
+    """Measure the levels that the record lacks; returns all of the record."""
+    options = setting.options
+    chosen = choose_client(options.client)
+    wanted = Wanted(facts=setting.facts, spec=setting.spec, shapes=options.shapes)
+    data = load_input_data(options.input_data, wanted).for_batch(options.batch)
+    load = _load(setting, data)
+    header = _header(setting, chosen, data)
+    run = resume(records, header, fresh=options.fresh)
+    missing = [level for level in options.levels if level not in {point.concurrency for point in run.points}]
+    watcher.begin(header, missing=missing, kept=len(options.levels) - len(missing))
+    for level in missing:
+        point = measure_level(replace(load, concurrency=level), chosen, setting.target, records)
+        records.append(point)
+        watcher.measured(point)
+        run = run.with_point(point)
+    return run
 
 
 def _find_spec(options: SweepOptions) -> tuple[ModelFolder | None, Spec | None]:
@@ -104,7 +134,13 @@ def _find_spec(options: SweepOptions) -> tuple[ModelFolder | None, Spec | None]:
 
 
 def _open(options: SweepOptions, name: str) -> Target:
-    return Target(url=options.address, protocol=options.protocol, model=name, version=options.model_version)
+    return Target(
+        url=options.address,
+        protocol=options.protocol,
+        model=name,
+        version=options.model_version,
+        timeout_s=options.timeout_s,
+    )
 
 
 def _check(facts: ModelFacts, options: SweepOptions) -> None:
@@ -125,13 +161,14 @@ def _check(facts: ModelFacts, options: SweepOptions) -> None:
         raise MeasurementError(f"--shape {sorted(unknown)[0]}: {facts.name} has no such input", hint=f"there: {there}")
 
 
-def _load(options: SweepOptions, facts: ModelFacts, data: InputData, target: Target) -> Load:
+def _load(setting: Setting, data: InputData) -> Load:
     """The load of the first level, after one request was tried."""
-    request_bytes = target.try_once(data.requests(options.batch)[0])
+    options = setting.options
+    request_bytes = setting.target.try_once(data.requests(options.batch)[0])
     return Load(
         url=options.address,
         protocol=options.protocol,
-        model=facts.name,
+        model=setting.facts.name,
         version=options.model_version,
         concurrency=options.levels[0],
         batch=options.batch,
@@ -143,16 +180,16 @@ def _load(options: SweepOptions, facts: ModelFacts, data: InputData, target: Tar
     )
 
 
-def _measure(load: Load, chosen: Chosen, target: Target, records: Records) -> Point:
+def measure_level(load: Load, chosen: Chosen, target: Target, records: Records) -> Point:
     """One point; windows without an answer are made longer. When the server died, the error says what is kept."""
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     client = f"{chosen.client.kind} {chosen.client.version}"
     try:
-        while load.interval_ms <= _LONGEST_INTERVAL_MS:
-            measured = chosen.client.measure(load, target.statistics)
-            if measured is not None:
-                return make_point(load, measured, client=client, started=started)
-            load = replace(load, interval_ms=load.interval_ms * 4)
+        while (measured := chosen.client.measure(load, target.statistics)) is None:
+            longer = min(load.interval_ms * 4, _LONGEST_INTERVAL_MS)
+            if longer <= load.interval_ms:
+                raise no_answer(load)
+            load = replace(load, interval_ms=longer)
     except MeasurementError as error:
         if target.is_live():
             raise
@@ -160,22 +197,23 @@ def _measure(load: Load, chosen: Chosen, target: Target, records: Records) -> Po
             f"the server at {load.url} stopped answering at concurrency {load.concurrency}",
             hint=f"points so far are in {records.path}; start the server and run the same command to go on",
         ) from error
-    raise MeasurementError(f"no request was answered within {load.interval_ms / 4000:g} s", hint="see the server's log")
+    return make_point(load, measured, client=client, started=started)
 
 
-def _header(
-    options: SweepOptions,
-    facts: ModelFacts,
-    chosen: Chosen,
-    data: InputData,
-    folder: ModelFolder | None,
-    spec: Spec | None,
-) -> Header:
-    here = machine()
+def no_answer(load: Load) -> MeasurementError:
+    """The error for a level at which even the longest windows pass without an answer."""
+    return MeasurementError(
+        f"no request was answered within {load.interval_ms / 1000:g} s at concurrency {load.concurrency}",
+        hint="see the server's log",
+    )
+
+
+def _header(setting: Setting, chosen: Chosen, data: InputData) -> Header:
+    here, options, facts = machine(), setting.options, setting.facts
     identity = Identity(
         model=facts.name,
         version=facts.version,
-        url=options.address,
+        host=host_of(options.address),
         protocol=options.protocol,
         client=chosen.client.kind,
         client_version=chosen.client.version,
@@ -185,12 +223,13 @@ def _header(
         interval_ms=options.interval_ms,
         server=facts.server,
         config_sha256=facts.config_sha256,
-        build=build_hash(folder.manifest) if folder else None,
+        build=build_hash(setting.folder.manifest) if setting.folder else None,
         machine=f"{here.processor}, {here.cpus} cores",
     )
-    slo = spec.serving.slo if spec else None
+    slo = setting.spec.serving.slo if setting.spec else None
     return Header(
         identity=identity,
+        url=options.address,
         client_why=chosen.why,
         input_source=data.source,
         input_shapes=data.shapes,

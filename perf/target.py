@@ -13,18 +13,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from perf.server_stats import ServerStats, parse_statistics
+from tritonsmith.address import NOT_RUNNING_HINT, PORTS_HINT, Protocol
+from tritonsmith.answer import NUMPY_HINT, output_arrays
 from tritonsmith.dtypes import DType, from_numpy, from_wire
-from tritonsmith.errors import MeasurementError
+from tritonsmith.errors import MeasurementError, RequestError
 from tritonsmith.samples import Array, Sample
 
-Protocol = Literal["grpc", "http"]
 PROTOCOLS: dict[Protocol, str] = {"grpc": "tritonclient.grpc", "http": "tritonclient.http"}
-DEFAULT_URLS: dict[Protocol, str] = {"grpc": "127.0.0.1:8001", "http": "127.0.0.1:8000"}
 TIMEOUT_S = 60.0
 
 
@@ -80,12 +78,20 @@ def facts_from_answers(
 
 
 class Target(AbstractContextManager["Target"]):
-    """A connection to the server for questions; close it, as an idle HTTP connection holds up the server's end."""
+    """A connection to the server for questions; close it, as an idle HTTP connection holds up the server's end.
 
-    def __init__(self, *, url: str, protocol: Protocol, model: str, version: str = "") -> None:
-        self.url, self.protocol, self.model, self.version = url, protocol, model, version
+    No question waits longer than `timeout_s` for its answer.
+    """
+
+    def __init__(
+        self, *, url: str, protocol: Protocol, model: str, version: str = "", timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self.url, self.protocol, self.model, self.version, self.timeout_s = url, protocol, model, version, timeout_s
         self._library = importlib.import_module(PROTOCOLS[protocol])
-        self._client: Any = _connect(self._library, url, protocol)
+        # over HTTP the connection has the timeout, over gRPC each call
+        timeouts = {"connection_timeout": timeout_s, "network_timeout": timeout_s} if protocol == "http" else {}
+        self._client: Any = self._library.InferenceServerClient(url, **timeouts)
+        self._limit = {"client_timeout": timeout_s} if protocol == "grpc" else {}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -108,7 +114,7 @@ class Target(AbstractContextManager["Target"]):
     def is_live(self) -> bool:
         """True while the server answers."""
         try:
-            return bool(self._client.is_server_live())
+            return bool(self._client.is_server_live(**self._limit))
         except failures():
             return False
 
@@ -119,48 +125,55 @@ class Target(AbstractContextManager["Target"]):
         """
         inputs = [infer_input(self._library, name, array) for name, array in request.items()]
         try:
-            result = self._client.infer(self.model, inputs, model_version=self.version)
+            result = self._client.infer(self.model, inputs, model_version=self.version, **self._limit)
+            outputs = output_arrays(result)
+        except RequestError as error:
+            raise MeasurementError(f"{self.model}: {error.message}", hint=error.hint) from error
         except failures() as error:
-            raise MeasurementError(
-                f"{self.model} refuses the request that the load would be made of: {one_line(error)}",
-                hint="give fitting data with --input-data, or the shape with --shape",
-            ) from error
-        return sum(array.nbytes for array in request.values()) + self._answer_bytes(result)
-
-    def _answer_bytes(self, result: Any) -> int:
-        response = result.get_response()
-        outputs = response["outputs"] if isinstance(response, Mapping) else response.outputs
-        names = [output["name"] if isinstance(output, Mapping) else output.name for output in outputs]
-        arrays = {name: result.as_numpy(name) for name in names}
-        for name, array in arrays.items():
-            if array is None or np.size(array) == 0:
+            raise self._refused(error) from error
+        for name, array in outputs.items():
+            if array.size == 0:
                 raise MeasurementError(
-                    f"{self.model} answers with an empty output {name!r}, so its speed means nothing",
-                    hint="if a Python backend of Triton 24.10 or older serves it, its Python needs numpy < 2",
+                    f"{self.model} answers with an empty output {name!r}, so its speed means nothing", hint=NUMPY_HINT
                 )
-        return sum(array.nbytes for array in arrays.values() if array is not None)
+        return sum(array.nbytes for array in (*request.values(), *outputs.values()))
+
+    def _refused(self, error: Exception) -> MeasurementError:
+        if is_late(error):
+            return MeasurementError(
+                f"{self.model} did not answer the first request within {self.timeout_s:g} s",
+                hint="see the server's log; a model that needs longer gets it with --timeout",
+            )
+        if not self.is_live():
+            return self.not_running()
+        return MeasurementError(
+            f"{self.model} refuses the request that the load would be made of: {one_line(error)}",
+            hint="give fitting data with --input-data, or the shape with --shape",
+        )
 
     def _is_ready(self) -> bool:
         try:
-            return bool(self._client.is_model_ready(self.model, self.version))
+            return bool(self._client.is_model_ready(self.model, self.version, **self._limit))
         except failures():  # gRPC knows no answer for a model that is not there
             return False
 
     def _ask(self, question: Callable[..., Any], *arguments: str) -> Any:
         as_json = {"as_json": True} if self.protocol == "grpc" else {}
         try:
-            return question(*arguments, **as_json)
+            return question(*arguments, **as_json, **self._limit)
         except failures() as error:
+            if is_late(error):
+                raise MeasurementError(
+                    f"no answer from {self.url} over {self.protocol} within {self.timeout_s:g} s",
+                    hint=f"is it a Triton, and the right port? {PORTS_HINT}",
+                ) from error
             if not self.is_live():
                 raise self.not_running() from error
             raise MeasurementError(f"the server at {self.url} says: {one_line(error)}") from error
 
     def not_running(self) -> MeasurementError:
         """The error for a server that does not answer."""
-        return MeasurementError(
-            f"no Triton answers at {self.url} over {self.protocol}",
-            hint="start one with `tritonsmith serve`, or name another with --url (gRPC is port 8001, HTTP 8000)",
-        )
+        return MeasurementError(f"no Triton answers at {self.url} over {self.protocol}", hint=NOT_RUNNING_HINT)
 
     def _no_such_model(self) -> MeasurementError:
         index = self._ask(self._client.get_model_repository_index)
@@ -173,14 +186,6 @@ class Target(AbstractContextManager["Target"]):
         )
 
 
-def _connect(library: Any, url: str, protocol: Protocol) -> Any:
-    timeouts = {} if protocol == "grpc" else {"connection_timeout": TIMEOUT_S, "network_timeout": TIMEOUT_S}
-    try:
-        return library.InferenceServerClient(url, **timeouts)
-    except failures() as error:
-        raise MeasurementError(f"--url {url!r}: {one_line(error)}", hint="write HOST:PORT, without http://") from error
-
-
 def infer_input(library: Any, name: str, array: Array) -> Any:
     """One input of a request, in the words of tritonclient's gRPC or HTTP half."""
     tensor = library.InferInput(name, list(array.shape), from_numpy(array.dtype).wire)
@@ -190,11 +195,19 @@ def infer_input(library: Any, name: str, array: Array) -> Any:
 
 def failures() -> tuple[type[Exception], ...]:
     """What tritonclient lets through when a request fails, nobody answers, or something that is no Triton does."""
+    import asyncio
+
     import aiohttp
     from geventhttpclient.response import HTTPParseError
     from tritonclient.utils import InferenceServerException
 
-    return (InferenceServerException, OSError, HTTPParseError, aiohttp.ClientError)
+    return (InferenceServerException, OSError, HTTPParseError, aiohttp.ClientError, asyncio.TimeoutError)
+
+
+def is_late(error: BaseException) -> bool:
+    """True for the end of a time-out, not for a refusal."""
+    status = getattr(error, "status", None)
+    return isinstance(error, TimeoutError) or (callable(status) and status() == "StatusCode.DEADLINE_EXCEEDED")
 
 
 def one_line(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """The backend directory that a local server is started with: Triton's own backends, and the portable one.
 
-A Triton that has the native `onnxruntime` backend, as NVIDIA's container does, keeps its own directory.
+A Triton that has the native `onnxruntime` backend, as NVIDIA's container does, keeps its own directory as it is: there
+the portable one is to be had from docker-compose.yml alone, which mounts it beside the native one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tritonsmith.errors import ServerError
 
 NATIVE = "onnxruntime"
 PORTABLE_NAMES = (NATIVE, "onnxruntime_portable")
-"""The portable backend answers to the native one's name, and to the name it has beside the native one."""
+"""Where there is no native one, the portable backend has both names: that, and what docker-compose.yml calls it."""
 
 
 def portable_backend() -> Path:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
+from tritonsmith.address import Protocol, parse_address
+from tritonsmith.option_types import FiniteRange, Parsed
 from tritonsmith.repository import DEFAULT_REPOSITORY
+from tritonsmith.signals import signals_as_interrupt
 
 if TYPE_CHECKING:
-    from serving.client import Protocol
     from serving.request import Given
 
 _PORT = click.IntRange(0, 65535)
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOPBACK = ("127.", "localhost", "::1")
 _FOLDER = click.Path(path_type=Path)
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -36,7 +34,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--address", default="127.0.0.1", show_default=True, help="Where to listen; 0.0.0.0 is everywhere.")
 @click.option("--host", type=click.Choice(["cpu", "gpu"]), help="Serve configs/HOST.pbtxt; by default what is here.")
 @click.option("--log", type=_FILE, help="Keep Triton's log in this file.")
-@click.option("--ready-timeout", type=click.FloatRange(min=1), default=300, show_default=True, help="Seconds.")
+@click.option("--ready-timeout", type=FiniteRange(min=1), default=300, show_default=True, help="Seconds.")
 @click.option(
     "--exit-timeout", type=click.IntRange(1), default=30, show_default=True, help="Seconds for open requests."
 )
@@ -60,7 +58,7 @@ def serve(
 
     _remarks(repository, models, address)
     ports = (0, 0, 0) if free_ports else (http_port, grpc_port, metrics_port)
-    with _signals_as_interrupt(), show_progress() as on_progress:
+    with signals_as_interrupt(), show_progress() as on_progress:
         server = TritonServer.start(
             repository,
             models=models,
@@ -74,7 +72,7 @@ def serve(
             exit_timeout_s=exit_timeout,
             on_progress=on_progress,
         )
-    with _signals_as_interrupt(), server:
+    with signals_as_interrupt(), server:
         with suppress(KeyboardInterrupt):  # the way to stop it
             show_ready(server, repository)
             server.wait()
@@ -95,21 +93,6 @@ def _remarks(repository: Path, models: tuple[str, ...], address: str) -> None:
         remark(tight)
 
 
-@contextmanager
-def _signals_as_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP stop the server in order, as Ctrl-C does; and Ctrl-C does even where a shell ignores it."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in _STOPPING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @click.command()
 @click.argument("model")
 @click.option(
@@ -121,10 +104,15 @@ def _signals_as_interrupt() -> Iterator[None]:
 )
 @click.option("--sample", type=click.IntRange(0), metavar="N", help="Send sample N of the model's spec.")
 @click.option("--repository", type=_FOLDER, default=DEFAULT_REPOSITORY, show_default=True, help="For --sample.")
-@click.option("--url", metavar="HOST:PORT", help="By default 127.0.0.1:8000 (http) or 127.0.0.1:8001 (grpc).")
+@click.option(
+    "--url",
+    type=Parsed(parse_address, "HOST:PORT"),
+    metavar="HOST:PORT",
+    help="By default 127.0.0.1:8000 (http) or 127.0.0.1:8001 (grpc).",
+)
 @click.option("--protocol", type=click.Choice(["http", "grpc"]), default="http", show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=60, show_default=True, help="Seconds.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outputs as JSON, with all values.")
+@click.option("--timeout", type=FiniteRange(min=0.1), default=60, show_default=True, help="Seconds.")
+@click.option("--json", "as_json", is_flag=True, help="Print all values as JSON; NaN and infinity as null.")
 @click.option("--output", type=_FILE, metavar="FILE.npz", help="Write the outputs into a file.")
 def infer(
     *,
@@ -138,7 +126,10 @@ def infer(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Send one request to MODEL and print the outputs; a missing batch dim is added."""
+    """Send one request to MODEL and print the outputs.
+
+    A missing batch dim is added. Where a row is a single number, values [n] are n rows.
+    """
     if output is not None and output.suffix != ".npz":
         raise click.BadParameter(f"{output} must end in .npz", param_hint="--output")
     given = _given(model, inputs, sample, repository)
@@ -155,7 +146,7 @@ def infer(
         seconds = time.perf_counter() - began
     if output is not None:
         response.write_npz(output, outputs)
-    click.echo(json.dumps(response.as_json(model, outputs)) if as_json else response.as_text(outputs))
+    click.echo(json.dumps(response.as_json(model, outputs), allow_nan=False) if as_json else response.as_text(outputs))
     click.echo(f"{seconds * 1e3:.1f} ms over {protocol}", err=True)
 
 

@@ -12,21 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from types import ModuleType, TracebackType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tritonsmith.address import DEFAULT_URLS, NOT_RUNNING_HINT, PORTS_HINT, Protocol, parse_address
+from tritonsmith.answer import output_arrays
 from tritonsmith.dtypes import from_numpy
 from tritonsmith.errors import RequestError
+from tritonsmith.samples import Array
 
-Array = NDArray[np.generic]
-Protocol = Literal["http", "grpc"]
-DEFAULT_URLS: dict[Protocol, str] = {"http": "127.0.0.1:8000", "grpc": "127.0.0.1:8001"}
-_ADDRESS = re.compile(r"(?:(?:http|grpc)://)?(?P<address>(?:\[[^\]]+\]|[^:/\[\]]+):\d+)/?")
 _UNREACHABLE = re.compile(r"failed to connect|connection (refused|reset)|socket closed|errors resolving", re.IGNORECASE)
 _LATE = re.compile(r"deadline exceeded|timed out", re.IGNORECASE)
-_PORTS = "HTTP is at port 8000 and gRPC at 8001 unless told otherwise"
 _NO_ID = "[request id: <id_unknown>] "
 
 
@@ -55,7 +52,7 @@ class Client:
 
     def __init__(self, url: str | None = None, *, protocol: Protocol = "http", timeout_s: float = 60.0) -> None:
         self.protocol = protocol
-        self.url = _checked(url or DEFAULT_URLS[protocol])
+        self.url = parse_address(url or DEFAULT_URLS[protocol])
         self.timeout_s = timeout_s
         self._library = _library(protocol)
         self._client = _connect(self._library, protocol, self.url, timeout_s)
@@ -73,7 +70,7 @@ class Client:
         timeout = {"client_timeout": self.timeout_s} if self.protocol == "grpc" else {}
         with self._explained():
             result = self._client.infer(model, tensors, model_version=version, **timeout)
-        return {name: self._output(result, name) for name in _output_names(result.get_response())}
+        return output_arrays(result)
 
     def metadata(self, model: str) -> Metadata:
         """Names, datatypes and shapes of a model's inputs and outputs."""
@@ -127,18 +124,6 @@ class Client:
         tensor.set_data_from_numpy(values)
         return tensor
 
-    def _output(self, result: Any, name: str) -> Array:
-        try:
-            array: Array | None = result.as_numpy(name)
-        except ValueError as error:
-            raise RequestError(
-                f"output {name!r} came back with a size that its shape contradicts",
-                hint="Triton 2.51 with numpy 2 sends empty outputs: pip install 'numpy<2' where the server runs",
-            ) from error
-        if array is None:
-            raise RequestError(f"output {name!r} came back without data")
-        return array
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what the client library raises into a RequestError."""
@@ -149,7 +134,7 @@ class Client:
         except InferenceServerException as error:
             raise self._refused(error.message() or str(error)) from error
         except HTTPException as error:
-            raise RequestError(f"what answers at {self.url} does not speak HTTP", hint=_PORTS) from error
+            raise RequestError(f"what answers at {self.url} does not speak HTTP", hint=PORTS_HINT) from error
         except TimeoutError as error:
             raise self._late() from error
         except OSError as error:
@@ -165,18 +150,7 @@ class Client:
         return RequestError(f"no answer from {self.url} within {self.timeout_s:g} s", hint="give it longer: --timeout")
 
     def _unreachable(self) -> RequestError:
-        return RequestError(
-            f"no Triton answers at {self.url} over {self.protocol}",
-            hint="start one: tritonsmith serve; or name another with --url",
-        )
-
-
-def _checked(url: str) -> str:
-    """The host:port of a URL."""
-    match = _ADDRESS.fullmatch(url)
-    if match is None:
-        raise RequestError(f"{url!r} is no address of a server", hint="write host:port, such as 127.0.0.1:8000")
-    return match["address"]
+        return RequestError(f"no Triton answers at {self.url} over {self.protocol}", hint=NOT_RUNNING_HINT)
 
 
 def _library(protocol: Protocol) -> ModuleType:
@@ -189,11 +163,6 @@ def _library(protocol: Protocol) -> ModuleType:
 def _connect(library: ModuleType, protocol: Protocol, url: str, timeout_s: float) -> Any:
     timeouts = {"connection_timeout": min(timeout_s, 10.0), "network_timeout": timeout_s} if protocol == "http" else {}
     return library.InferenceServerClient(url, **timeouts)
-
-
-def _output_names(response: Any) -> list[str]:
-    outputs = response["outputs"] if isinstance(response, dict) else response.outputs
-    return [output["name"] if isinstance(output, dict) else output.name for output in outputs]
 
 
 def _tensor(row: Mapping[str, Any]) -> Tensor:

@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import quote
 
+from tritonsmith.address import NOT_RUNNING_HINT
 from tritonsmith.errors import RequestError
 
 
@@ -76,9 +77,7 @@ class Control:
         except TimeoutError as error:
             raise RequestError(f"Triton at {self.url} did not answer {path} within {timeout_s:g} s") from error
         except (OSError, HTTPException) as error:
-            raise RequestError(
-                f"no Triton answers at {self.url}", hint="start one: tritonsmith serve; or name another with --url"
-            ) from error
+            raise RequestError(f"no Triton answers at {self.url}", hint=NOT_RUNNING_HINT) from error
         finally:
             connection.close()
 

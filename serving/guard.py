@@ -22,7 +22,7 @@ from typing import TypedDict
 
 STOP = {signal.SIGTERM, signal.SIGHUP}
 SIGNALS = {*STOP, signal.SIGINT, signal.SIGCHLD}
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # where Triton puts its regions
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # where Triton puts its regions; this script imports none of ours
 _REGION = re.compile(rf"{SHARED_MEMORY}/(triton_\w+_backend_shm_region_\S+)")
 """How Triton calls the regions of python-based backends, whatever shm-region-prefix-name says."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -108,12 +108,11 @@ def _start(command: list[str], libc: ctypes.CDLL) -> subprocess.Popen[bytes]:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # dies with this process
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
-    # preexec_fn is safe here: this process has one thread
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
-        preexec_fn=in_server,  # noqa: PLW1509
+        preexec_fn=in_server,  # noqa: PLW1509  # safe: this process has one thread
         start_new_session=True,
     )
 

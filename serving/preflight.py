@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-
 from serving.installation import Installation
+from serving.workplace import SHARED_MEMORY
+from tritonsmith.config_text import parse_config
 from tritonsmith.errors import ConfigError, RepositoryError, ServerError
 from tritonsmith.repository import ModelFolder, model_folders
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # where Triton puts its regions
 SHM_LEAST, SHM_ENOUGH = 8 << 20, 64 << 20
 """Bytes of free shared memory: below the first no Python model starts, below the second large requests may fail."""
 
@@ -48,7 +47,7 @@ def loadable_models(repository: Path, wanted: tuple[str, ...] = ()) -> Loadable:
             f"build one: build-engine {unbuilt[0]}" if unbuilt else "name another repository, or build a model into it"
         )
         raise RepositoryError(f"{repository} holds no model that is built", hint=fix)
-    chosen = wanted or tuple(folders)
+    chosen = tuple(dict.fromkeys(wanted)) or tuple(folders)
     return Loadable(models=tuple(folders[name] for name in chosen), not_built=tuple(unbuilt))
 
 
@@ -80,21 +79,18 @@ def read_config(folder: ModelFolder, config_name: str) -> Any:
 
     Unknown fields pass, since the server may be newer; text that does not parse is a ConfigError with line and column.
     """
-    from tritonclient.grpc import model_config_pb2
-
     path = next((path for path in (folder.named_config(config_name), folder.config) if path.exists()), None)
     if path is None:
         return None
+    again = f"build again: build-engine {folder.root.name}"
     if not path.is_file():
-        raise ConfigError(f"{path} is not a file", hint=f"remove it and build again: build-engine {folder.root.name}")
+        raise ConfigError(f"{path} is not a file", hint=f"remove it and {again}")
     try:
-        return text_format.Parse(path.read_bytes(), model_config_pb2.ModelConfig(), allow_unknown_field=True)
-    except text_format.ParseError as error:
-        raise ConfigError(
-            f"{path}: {error}", hint=f"correct that line, or build again: build-engine {folder.root.name}"
-        ) from error
+        return parse_config(path.read_text(encoding="utf-8"), origin=str(path), allow_unknown=True)
+    except ConfigError as error:
+        raise ConfigError(error.message, hint=f"correct that line, or {again}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text", hint=f"build again: build-engine {folder.root.name}") from error
+        raise ConfigError(f"{path} is not text", hint=again) from error
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", hint=f"chmod a+r {path}") from error
 

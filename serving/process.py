@@ -1,4 +1,4 @@
-"""tritonserver as a guarded process, and its log; knows nothing of models or of readiness."""
+"""tritonserver as a guarded process; knows nothing of models or of readiness."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from serving.guard import Orders
+from serving.log_file import LogFile
 from serving.workplace import Workplace
 from tritonsmith.errors import ServerError
 
@@ -85,38 +86,3 @@ class GuardedProcess:
         except subprocess.TimeoutExpired:
             self._guard.kill()  # the server dies with it
             self._guard.wait(_MARGIN_S)
-
-
-class LogFile:
-    """The file that the server logs to; what was read stays readable after the file is gone.
-
-    Paths that begin with `alias` are read as beginning with `name`, which is what people know the folder by.
-    """
-
-    def __init__(self, path: Path, *, alias: str, name: str) -> None:
-        self.path = path
-        self._alias, self._name = alias, name
-        try:
-            path.write_bytes(b"")
-            self._file = path.open("rb")
-        except OSError as error:
-            raise ServerError(
-                f"cannot write the log {path}: {error.strerror}", hint="name another file with --log"
-            ) from error
-        self._read: list[bytes] = []
-
-    def text(self, start: int = 0) -> str:
-        """Everything logged so far from byte `start` on."""
-        self._read.append(self._file.read())
-        self._read = [b"".join(self._read)]
-        return self._read[0][start:].decode(errors="replace").replace(self._alias, self._name)
-
-    def size(self) -> int:
-        """How many bytes were logged so far."""
-        self.text()
-        return len(self._read[0])
-
-    def close(self) -> None:
-        """Read the rest and close the file."""
-        self.text()
-        self._file.close()

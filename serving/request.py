@@ -1,6 +1,7 @@
 """A request as a person gives it: names with JSON values or files, made into the arrays that the server expects.
 
-Dtype and shape come from the server's metadata; a missing batch dim is added. Knows nothing of the network.
+Dtype and shape come from the server's metadata; a missing batch dim is added. Where the server's row is [1], n
+numbers are n rows: [n] becomes [n, 1]. Knows nothing of the network.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from serving.client import Array, Metadata, Tensor
+from serving.client import Metadata, Tensor
 from tritonsmith.dtypes import from_wire
 from tritonsmith.errors import RequestError
 from tritonsmith.repository import find_model
-from tritonsmith.samples import load_samples
+from tritonsmith.samples import Array, load_samples
 from tritonsmith.spec_file import read_spec
 
 Given = dict[str, Any]
@@ -26,17 +27,25 @@ Given = dict[str, Any]
 
 
 def read_inputs(items: Sequence[str]) -> Given:
-    """What `name=VALUE`, `name=@file.npy`, `@request.json` and `@arrays.npz` say; ValueError for another form."""
+    """What `name=VALUE`, `name=@file.npy`, `@request.json` and `@arrays.npz` say.
+
+    ValueError for another form and for an input that is given twice.
+    """
     given: Given = {}
     for item in items:
-        if item.startswith("@"):
-            given.update(_read_request(Path(item[1:])))
-            continue
-        name, equals, value = item.partition("=")
-        if not (name and equals):
-            raise ValueError(f"{item!r} is not name=VALUE, name=@FILE.npy, @REQUEST.json or @ARRAYS.npz")
-        given[name] = _read_array(Path(value[1:])) if value.startswith("@") else value
+        read = _read_request(Path(item[1:])) if item.startswith("@") else _read_value(item)
+        twice = given.keys() & read.keys()
+        if twice:
+            raise ValueError(f"input {min(twice)!r} is given twice; give each input once")
+        given.update(read)
     return given
+
+
+def _read_value(item: str) -> Given:
+    name, equals, value = item.partition("=")
+    if not (name and equals):
+        raise ValueError(f"{item!r} is not name=VALUE, name=@FILE.npy, @REQUEST.json or @ARRAYS.npz")
+    return {name: _read_array(Path(value[1:])) if value.startswith("@") else value}
 
 
 def read_sample(model: str, repository: Path, index: int) -> Given:
@@ -75,14 +84,19 @@ def described(tensor: Tensor) -> str:
 def _read_array(path: Path) -> Array:
     """One array out of a .npy file."""
     loaded = _load(path)
-    if not isinstance(loaded, np.ndarray):
+    if isinstance(loaded, dict):
         raise RequestError(f"{path} holds several arrays", hint=f"give it whole: --input @{path}")
     return loaded
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path) -> Array | dict[str, Array]:
+    """One array, or those of a .npz by name."""
     try:
-        return np.load(path, allow_pickle=False)
+        loaded: Any = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            return dict(loaded)
     except OSError as error:
         raise RequestError(
             f"cannot read {path}: {error.strerror or error}", hint="name a file that is there"
@@ -98,18 +112,41 @@ def _read_request(path: Path) -> Given:
     if path.suffix == ".npy":
         raise RequestError(f"{path} holds an array without a name", hint=f"write NAME=@{path}")
     if path.suffix == ".npz":
-        return dict(_load(path))
+        loaded = _load(path)
+        if not isinstance(loaded, dict):
+            raise RequestError(f"{path} holds an array without a name", hint=f"write NAME=@{path}")
+        return loaded
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
     except OSError as error:
         raise RequestError(f"cannot read {path}: {error.strerror}", hint="name a file that is there") from error
     except ValueError as error:
-        raise RequestError(f"{path} is not JSON: {error}", hint='write {"input name": [values]}') from error
+        raise RequestError(
+            f"{path} is not JSON that can be sent: {error}", hint='write {"input name": [values]}'
+        ) from error
     if not isinstance(content, dict):
         raise RequestError(f"{path} is not a JSON object", hint='write {"input name": [values]}')
     if isinstance(content.get("inputs"), list):
-        return dict(_named_values(row, path) for row in content["inputs"])
+        return _inputs_of(content["inputs"], path)
     return content
+
+
+def _inputs_of(rows: list[Any], path: Path) -> Given:
+    """The inputs of a KServe request."""
+    try:
+        return _each_once([_named_values(row, path) for row in rows])
+    except ValueError as error:
+        raise RequestError(f"{path}: input {error}", hint="give each input once") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; ValueError for a key that stands in it twice, of which Python would keep the last in silence."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"{key!r} is given twice")
+        found[key] = value
+    return found
 
 
 def _named_values(row: Any, path: Path) -> tuple[str, Any]:
@@ -134,7 +171,7 @@ def _fit(tensor: Tensor, value: Any, batches: bool) -> Array:
     if array.size == 1 and array.ndim < rank:
         array = array.reshape((1,) * rank)
     elif batches and array.ndim == rank - 1:
-        array = array[np.newaxis]
+        array = array[:, np.newaxis] if tensor.shape[1:] == (1,) else array[np.newaxis]
     fits = array.ndim == rank and all(want in (-1, is_) for want, is_ in zip(tensor.shape, array.shape, strict=True))
     if not fits:
         row = f"one row is {list(tensor.shape[1:])}; the batch dim is added" if batches else "-1 may be any size"
@@ -194,10 +231,12 @@ def _parse(tensor: Tensor, text: str, wanted: np.dtype[np.generic]) -> Any:
 
 
 def _holds(wanted: np.dtype[np.generic], array: Array) -> bool:
-    """True when every value of `array` is one of dtype `wanted` (floats may be rounded)."""
+    """True when every value of `array` is one of dtype `wanted`; floats may be rounded, though not to infinity."""
+    with np.errstate(invalid="ignore", over="ignore"):  # the comparison finds what does not fit
+        cast = array.astype(wanted)
     if wanted.kind == "f":
-        return array.dtype.kind != "b"
-    return bool(array.size == 0 or np.array_equal(array.astype(wanted), array))
+        return array.dtype.kind != "b" and np.array_equal(np.isfinite(cast), np.isfinite(array))
+    return bool(array.size == 0 or np.array_equal(cast, array))
 
 
 def _short(value: Any) -> str:

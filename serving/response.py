@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from serving.client import Array
 from tritonsmith.dtypes import from_numpy
 from tritonsmith.files import write_atomic
+from tritonsmith.samples import Array
 
 
 def as_text(outputs: Mapping[str, Array]) -> str:
@@ -26,13 +27,13 @@ def _block(name: str, array: Array) -> str:
 
 
 def as_json(model: str, outputs: Mapping[str, Array]) -> dict[str, Any]:
-    """The outputs in KServe's form, all values, nested by shape."""
+    """The outputs in KServe's form, all values, nested by shape; null for NaN and infinity, which JSON has not."""
     rows = [
         {
             "name": name,
             "datatype": from_numpy(array.dtype).wire,
             "shape": list(array.shape),
-            "data": _readable(array).tolist(),
+            "data": _in_json(array).tolist(),
         }
         for name, array in outputs.items()
     ]
@@ -40,11 +41,22 @@ def as_json(model: str, outputs: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def write_npz(path: Path, outputs: Mapping[str, Array]) -> None:
-    """Write all outputs into one .npz file, without pickle."""
+    """Write all outputs into one .npz file, without pickle. numpy.savez would take some names for its own arguments."""
     buffer = io.BytesIO()
-    arrays = {name: array.astype(np.bytes_) if array.dtype.kind == "O" else array for name, array in outputs.items()}
-    np.savez(buffer, **arrays)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in outputs.items():
+            values = array.astype(np.bytes_) if array.dtype.kind == "O" else array
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.save(member, values, allow_pickle=False)
     write_atomic(path, buffer.getvalue())
+
+
+def _in_json(array: Array) -> Array:
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return _readable(array)
+    values = array.astype(object)
+    values[~np.isfinite(array)] = None
+    return values
 
 
 def _readable(array: Array) -> Array:

@@ -15,9 +15,10 @@ from serving.control import Control
 from serving.diagnosis import how_it_ended, model_refused, not_ready, server_ended
 from serving.installation import Installation, find_triton
 from serving.log import has_given_up, models_loaded, models_loading
+from serving.log_file import LogFile
 from serving.ports import choose_ports
 from serving.preflight import check_model, check_numpy, check_shared_memory, loadable_models
-from serving.process import GuardedProcess, LogFile
+from serving.process import GuardedProcess
 from serving.workplace import Workplace, new_workplace, readable_temporary_errors
 from tritonsmith.errors import RepositoryError, RequestError, ServerError
 from tritonsmith.repository import ModelFolder
@@ -81,7 +82,7 @@ class TritonServer:
         picks configs/NAME.pbtxt (cpu or gpu; by default what this machine is). Without `log_path` the log goes with
         the server. Raises ServerError, RepositoryError or ConfigError; nothing is left running then.
         """
-        installation = installation or find_triton()
+        installation, models = installation or find_triton(), tuple(dict.fromkeys(models))
         check_numpy(installation, package_version("numpy"))
         check_shared_memory()
         explicit = model_control == "explicit"
@@ -148,16 +149,21 @@ class TritonServer:
         return cls(options=options, process=process, log=log, workplace=workplace)
 
     def _wait_until_ready(self, timeout_s: float, on_progress: Callable[[Progress], None] | None) -> None:
-        began = time.monotonic()
+        began, seen, given_up = time.monotonic(), None, False
+        loaded: tuple[str, ...] = ()
+        loading: tuple[str, ...] = ()
         while not self.control.is_ready(self._options.server_id):
             seconds = time.monotonic() - began
             code, text = self._process.exit_code, self._log.text()
-            if code is not None or (has_given_up(text) and _TOLERANT not in self._options.extra):
+            if text is not seen:  # a log may be long, and most of the time nothing came
+                seen, given_up = text, has_given_up(text) and _TOLERANT not in self._options.extra
+                loaded, loading = tuple(models_loaded(text)), tuple(models_loading(text))
+            if code is not None or given_up:
                 raise server_ended(text, code or 1)
             if seconds > timeout_s:
                 raise not_ready(text, timeout_s)
             if on_progress is not None:
-                on_progress(Progress(tuple(models_loaded(text)), tuple(models_loading(text)), seconds))
+                on_progress(Progress(loaded, loading, seconds))
             time.sleep(_POLL_S)
         self.version = self.control.version()
 
@@ -166,7 +172,7 @@ class TritonServer:
         folder = ModelFolder(Path(self._options.repository) / name)
         if folder.root.is_dir():
             check_model(folder, self._options.config_name)
-        before = self._log.size()
+        before = self._log.mark()
         try:
             said = self.control.load(name, timeout_s=timeout_s)
         except RequestError as error:

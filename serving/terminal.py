@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from serving.client import DEFAULT_URLS
+from serving.example import example_command
 from tritonsmith.console import log, out
-from tritonsmith.repository import DEFAULT_REPOSITORY, SPEC
 
 if TYPE_CHECKING:
     from serving.doctor import Check
@@ -60,16 +59,8 @@ def show_ready(server: TritonServer, repository: Path) -> None:
         table.add_row(row["name"], row.get("version", ""), row.get("state", ""))
     out.print(table)
     for row in models[:1]:
-        out.print(f"ask it: {_example(row['name'], repository, server.http_url)}", markup=False)
+        out.print(f"ask it: {example_command(row['name'], repository, server.http_url)}", markup=False)
     out.print("Press Ctrl-C to stop", markup=False)
-
-
-def _example(model: str, repository: Path, url: str) -> str:
-    """A command that asks the model."""
-    sampled = (repository / model / SPEC).is_file()
-    where = "" if repository == DEFAULT_REPOSITORY or not sampled else f" --repository {repository}"
-    at = "" if url == DEFAULT_URLS["http"] else f" --url {url}"
-    return f"tritonsmith infer {model} {'--sample 0' if sampled else '--input NAME=VALUE'}{where}{at}"
 
 
 _MARKS = {"ok": ("ok", "green"), "warn": ("warn", "yellow"), "missing": ("missing", "red")}

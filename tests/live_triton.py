@@ -15,8 +15,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from serving.client import Array, Client, Protocol
+from serving.client import Client
 from serving.server import TritonServer
+from tritonsmith.address import Protocol
+from tritonsmith.samples import Array
 
 PROTOCOLS: tuple[Protocol, ...] = ("http", "grpc")
 

@@ -44,7 +44,7 @@ def test_the_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> No
     )
     code = (
         "import sys, tritonsmith, tritonsmith.cli as cli; print(tritonsmith.__file__);"
-        "sys.exit(cli.main(['config', 'render', 'm']))"
+        "sys.exit(cli.main(['config', 'render', './m']))"
     )
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run(

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from builders.build import build
 from builders.manifest import read_manifest
 from examples import digits, minilm
-from serving.client import Client, Protocol
+from serving.client import Client
 from serving.server import TritonServer
+from tritonsmith.address import Protocol
 from tritonsmith.errors import RequestError
 from tritonsmith.repository import ModelFolder
 from tritonsmith.spec_file import read_spec

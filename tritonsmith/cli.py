@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 from tritonsmith import __version__
 from tritonsmith.errors import TritonsmithError
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("tritonsmith.config_cli:config", "Render a model's config.pbtxt for a backend and a host."),
@@ -54,12 +59,9 @@ def run(command: click.Command, argv: Sequence[str] | None, *, name: str) -> int
     """Run a command and return its exit code: 0 fine, 1 known error, 2 wrong usage, 3 gate not met, 130 interrupted."""
     try:
         result = command.main(args=argv, prog_name=name, standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        return 130
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        return 130
+        return INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -81,10 +83,24 @@ def _show(error: TritonsmithError) -> None:
     click.echo("\n".join(lines), err=True)
 
 
+def leave(code: int) -> NoReturn:
+    """End the process. After an interrupt at once: a library cut off in its import may abort in its exit code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code == INTERRUPTED:
+        os._exit(code)
+    sys.exit(code)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The `tritonsmith` command; returns the exit code."""
     return run(tritonsmith, argv, name="tritonsmith")
 
 
+def command() -> NoReturn:
+    """The `tritonsmith` command as the shell runs it."""
+    leave(main())
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

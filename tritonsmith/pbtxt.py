@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from google.protobuf import text_format
-
+from tritonsmith.config_text import parse_config
 from tritonsmith.errors import ConfigError
 from tritonsmith.spec import Backend, Size, Spec, TensorSpec
 from tritonsmith.template_files import render
@@ -47,18 +46,6 @@ def render_config(spec: Spec, *, host: Host = "auto", backend: Backend | None = 
     text = render("triton/config.pbtxt.j2", **_context(spec, host, backend))
     _check_equal(parse_config(text, origin=f"config.pbtxt of {spec.name}"), spec, backend)
     return text
-
-
-def parse_config(text: str, *, origin: str = "config.pbtxt") -> Any:
-    """The ModelConfig message of a config.pbtxt; ConfigError with line and column where it does not parse."""
-    from tritonclient.grpc import model_config_pb2
-
-    try:
-        return text_format.Parse(text, model_config_pb2.ModelConfig())
-    except text_format.ParseError as error:
-        line, column = error.GetLine() or 0, error.GetColumn() or 0
-        said = str(error).partition(" : ")[2] or str(error)
-        raise ConfigError(f"{origin}:{line}:{column}: {said}") from error
 
 
 def _check_possible(spec: Spec, host: Host, backend: Backend) -> None:

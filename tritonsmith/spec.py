@@ -29,9 +29,9 @@ DEFAULT_OPSET, OLDEST_OPSET, NEWEST_OPSET = 20, 18, 22
 
 def check_model_name(name: str) -> None:
     """ValueError unless `name` is safe as a folder name and a URL segment."""
-    if not _MODEL_NAME.fullmatch(name) or ".." in name:
+    if not _MODEL_NAME.fullmatch(name) or ".." in name or len(name) > 200:
         raise ValueError(
-            f"model name {name!r}: use letters, digits, '_', '-' and single dots, starting with none of '.', '-', '/'"
+            f"model name {name!r}: letters, digits, '_', '-', single dots; at most 200; not starting with '.' or '-'"
         )
 
 

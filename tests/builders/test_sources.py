@@ -17,8 +17,8 @@ from builders.session import OnnxModel
 from tests.builders import models
 from tests.builders.built import X, build_folder, served, torch_answer
 from tests.builders.conftest import MakeModel
+from tritonsmith.config_text import parse_config
 from tritonsmith.errors import BuildError, ExportError
-from tritonsmith.pbtxt import parse_config
 from tritonsmith.spec_file import read_spec
 
 

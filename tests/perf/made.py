@@ -38,7 +38,7 @@ POINT = Point(
 IDENTITY = Identity(
     model="double",
     version="1",
-    url="127.0.0.1:8001",
+    host="127.0.0.1",
     protocol="grpc",
     client="perf_analyzer",
     client_version="2.50.0",
@@ -54,6 +54,7 @@ IDENTITY = Identity(
 
 HEADER = Header(
     identity=IDENTITY,
+    url="127.0.0.1:8001",
     client_why="it runs on this machine",
     input_source="64 rows of examples.double:samples",
     input_shapes=1,

@@ -68,3 +68,46 @@ def write_repository(root: Path) -> Path:
         (root / name / "config.pbtxt").write_text(f'name: "{name}"\n{_CONFIG}')
     (root / "napper" / "spec.yaml").write_text(_SPEC)
     return root
+
+
+COUNTER_CONFIG = """\
+backend: "python"
+max_batch_size: 8
+input [{ name: "n" data_type: TYPE_INT64 dims: [1] reshape: { shape: [] } }]
+output [{ name: "more" data_type: TYPE_INT64 dims: [1] reshape: { shape: [] } }]
+instance_group [{ kind: KIND_CPU count: 1 }]
+"""
+"""A row is a number, which config.pbtxt has to call [1]; the model itself sees [batch]."""
+
+COUNTER_CODE = """\
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.answer(pb_utils.get_input_tensor_by_name(request, "n").as_numpy()) for request in requests]
+
+    def answer(self, n):
+        assert n.ndim == 1, n.shape
+        return pb_utils.InferenceResponse(output_tensors=[pb_utils.Tensor("more", n + 1)])
+"""
+
+
+def counts() -> Iterator[dict[str, NDArray[np.int64]]]:
+    """A request of two rows."""
+    yield {"n": np.array([3, 4])}
+
+
+def write_counter_spec(root: Path) -> None:
+    """Write the spec of `counter` below `root`."""
+    (root / "counter").mkdir(exist_ok=True)
+    (root / "counter" / "spec.yaml").write_text(
+        """\
+name: counter
+source: {onnx: not-needed.onnx}
+inputs: {n: {dtype: int64, shape: [batch]}}
+dims: {batch: {opt: 4, max: 8}}
+samples: "tests.perf.served:counts"
+serving: {backend: python}
+"""
+    )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perf.input_data import InputData, Row, rows_of_samples
-from perf.input_source import Wanted, load_input_data, row_shape
+from perf.input_source import Wanted, as_served, load_input_data, row_shape
 from perf.target import Input, ModelFacts
 from tritonsmith.dtypes import dtype
 from tritonsmith.errors import MeasurementError
@@ -57,7 +57,7 @@ def _data(*lengths: int) -> InputData:
 
 def test_samples_become_rows_without_the_batch_dim() -> None:
     data = load_input_data(None, _wanted(spec=SPEC))
-    assert (data.kind, len(data.rows), data.is_real) == ("samples", 3, True)
+    assert (data.kind, len(data.rows)) == ("samples", 3)
     assert [row["ids"].tolist() for row in data.rows] == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
     assert "tests.perf.test_input_data:token_samples" in data.source
 
@@ -101,10 +101,55 @@ def test_the_hash_changes_with_any_value_or_shape() -> None:
 def test_random_rows_are_the_same_each_time_and_keep_to_the_specs_range() -> None:
     first, again = (load_input_data("random", _wanted(spec=SPEC)) for _ in range(2))
     assert first.sha256 == again.sha256
-    assert not first.is_real
     values = np.concatenate([row["ids"] for row in first.rows])
     assert first.rows[0]["ids"].shape == (16,)
     assert (values.min(), values.max()) == (5, 8)
+
+
+SCALARS = parse_spec(
+    """
+name: counts
+source: {factory: "a.b:c"}
+inputs: {n: {dtype: int64, shape: [batch]}}
+dims: {batch: {opt: 2, max: 8}}
+samples: "tests.perf.test_input_data:scalar_samples"
+"""
+)
+
+
+def scalar_samples() -> list[dict[str, np.ndarray]]:  # type: ignore[type-arg]  # as a user writes it
+    """A sample of two rows, each a number."""
+    return [{"n": np.array([3, 4])}]
+
+
+@pytest.mark.parametrize("choice", ["samples", "random", "zero", "FILE"])
+def test_a_row_that_is_a_scalar_travels_as_one_element(tmp_path: Path, choice: str) -> None:
+    (tmp_path / "FILE").write_text('{"data": [{"n": {"content": [3], "shape": []}}, {"n": [4]}]}')
+    wanted = _wanted(Input(name="n", dtype=dtype("int64"), shape=(1,)), spec=SCALARS)
+    data = load_input_data(str(tmp_path / "FILE") if choice == "FILE" else choice, wanted)
+    assert {row["n"].shape for row in data.rows} == {(1,)}
+    assert data.for_batch(2).requests(2)[0]["n"].shape == (2, 1)
+    assert json.loads(data.to_perf_analyzer())["data"][0]["n"]["shape"] == [1]
+    if choice in {"samples", "FILE"}:
+        assert [row["n"].tolist() for row in data.rows] == [[3], [4]]
+
+
+def test_a_scalar_of_a_model_without_a_batch_dim_is_left_alone() -> None:
+    facts = _facts(Input(name="n", dtype=dtype("int64"), shape=(1,)), max_batch_size=0)
+    assert as_served({"n": np.array(3)}, Wanted(facts=facts, spec=None, shapes={}))["n"].shape == ()
+
+
+def test_a_range_of_the_spec_is_for_the_dtype_of_the_spec_alone() -> None:
+    fractions = parse_spec(
+        """
+name: tokens
+source: {factory: "a.b:c"}
+inputs: {ids: {dtype: float32, shape: [batch, sequence], range: [0.1, 0.9]}}
+dims: {batch: {opt: 2, max: 8}, sequence: {opt: 16, max: 64}}
+"""
+    )
+    data = load_input_data("random", _wanted(spec=fractions))
+    assert set(np.concatenate([row["ids"] for row in data.rows]).tolist()) == {0, 1}
 
 
 def test_without_a_spec_the_data_is_random() -> None:

@@ -13,7 +13,7 @@ from perf.statistics import latency
 from perf.sweep import resume
 from tests.perf.made import HEADER, POINT, header, point, run
 from tests.perf.test_perf_analyzer_run import _load
-from tritonsmith.errors import MeasurementError
+from tritonsmith.errors import MeasurementError, RepositoryError
 
 
 def test_a_point_reads_back_equal() -> None:
@@ -25,7 +25,7 @@ def test_unknown_fields_of_a_later_version_are_passed_over() -> None:
     assert point_from_json({**POINT.to_json(), "power_w": 200}) == POINT
 
 
-@pytest.mark.parametrize("change", [{"schema": 2}, {"batch_sizes": None}])
+@pytest.mark.parametrize("change", [{"schema": 1}, {"batch_sizes": None}])
 def test_another_schema_or_form_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(MeasurementError):
         point_from_json({**POINT.to_json(), **change})
@@ -82,7 +82,7 @@ def test_a_line_cut_off_by_a_crash_is_dropped_and_overwritten(tmp_path: Path) ->
     records.start(HEADER)
     records.append(point(1))
     with records.path.open("a") as file:
-        file.write('{"kind": "point", "schema": 1, "concurr')
+        file.write('{"kind": "point", "schema": 2, "concurr')
     assert records.read() == run(point(1))
     records.append(point(2))
     assert records.read() == run(point(1), point(2))
@@ -100,7 +100,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 
 def test_a_foreign_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "points.jsonl").write_text('{"a": 1}\n')
-    with pytest.raises(MeasurementError, match=r"points\.jsonl:1: no header of schema 1"):
+    with pytest.raises(MeasurementError, match=r"points\.jsonl:1: no header of schema 2"):
         Records(tmp_path).read()
 
 
@@ -126,6 +126,39 @@ def test_fresh_starts_anew_and_keeps_the_old_file(tmp_path: Path) -> None:
     records.append(point(1))
     assert resume(records, header(batch=4), fresh=True).points == ()
     assert len((tmp_path / "points.previous.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_second_sweep_in_the_same_folder_is_refused_for_as_long_as_the_first_runs(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    refused = pytest.raises(MeasurementError, match="another sweep is writing to")
+    with Records(out).locked(), refused as caught, Records(out).locked():
+        pass
+    assert "--out" in str(caught.value.hint)
+    with Records(out).locked():
+        pass
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_folder_that_is_a_file_is_one_line(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RepositoryError, match="cannot write to"), Records(tmp_path / "file" / below).locked():
+        pass
+
+
+def test_a_record_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    records.start(HEADER)
+    records.path.unlink()
+    with pytest.raises(MeasurementError, match="cannot read"):
+        records.append(point(1))
+
+
+def test_the_same_server_on_another_port_is_the_same_and_on_another_host_is_not(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    records.start(HEADER)
+    assert resume(records, header(url="127.0.0.1:9001"), fresh=False).header == HEADER
+    with pytest.raises(MeasurementError, match=r"host: 127\.0\.0\.1, now gpu-7"):
+        resume(records, header(url="gpu-7:8001", host="gpu-7"), fresh=False)
 
 
 def test_a_run_keeps_one_point_a_level_and_gives_those_asked_for() -> None:

@@ -7,8 +7,9 @@ import socket
 import numpy as np
 import pytest
 
-from serving.client import Client, Protocol, Tensor
+from serving.client import Client, Tensor
 from tests.live_triton import DOUBLE_CODE, DOUBLE_CONFIG, PROTOCOLS, LiveTriton
+from tritonsmith.address import Protocol
 from tritonsmith.errors import RequestError
 
 X = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32)

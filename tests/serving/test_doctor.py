@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
+import sys
+from importlib.metadata import version
 
 import pytest
 
 from serving import machine_checks
-from serving.doctor import CHECKS, Check, Finding, as_rows, check_all, is_able, run_check
+from serving.doctor import CHECKS, Check, as_rows, check_all, is_able, run_check
+from serving.finding import Finding
 from tritonsmith.cli import main
 from tritonsmith.errors import ServerError, TritonsmithError
 
@@ -59,10 +61,9 @@ def test_the_checks_can_be_written_as_json() -> None:
     assert json.loads(json.dumps(as_rows([run_check("a", absent, essential=True)])))[0]["fix"] == "get one"
 
 
-def test_every_check_names_a_function_that_is_there() -> None:
-    for reference, _ in CHECKS.values():
-        module, _, function = reference.partition(":")
-        assert callable(getattr(import_module(module), function))
+def test_every_check_has_a_look_of_its_own() -> None:
+    looks = [look for look, _ in CHECKS.values()]
+    assert len(set(looks)) == len(looks)
 
 
 def test_looking_starts_no_server() -> None:
@@ -86,6 +87,14 @@ def test_the_command_prints_one_json_object(capsys: pytest.CaptureFixture[str]) 
 
     assert code == (0 if report["able"] else 1)
     assert {"name", "state", "found", "fix", "essential"} == set(report["checks"][0])
+
+
+def test_numpy_is_found_where_triton_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pytriton", None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(TritonsmithError):
+        machine_checks.triton()
+    assert machine_checks.numpy().found == version("numpy")
 
 
 @pytest.mark.server

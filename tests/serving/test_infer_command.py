@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serving.client import Protocol
 from tests.live_triton import DOUBLE_CODE, DOUBLE_CONFIG, PROTOCOLS, LiveTriton
+from tests.perf.served import COUNTER_CODE, COUNTER_CONFIG, write_counter_spec
 from tests.serving.test_request import SPEC
+from tritonsmith.address import Protocol
 from tritonsmith.cli import main
 
 
@@ -92,7 +93,15 @@ def test_a_server_that_does_not_run_says_how_to_start_one(capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--input", "x"), ("--input", "x=1", "--sample", "0"), ("--input", "x=1", "--output", "y.txt")],
+    [
+        (),
+        ("--input", "x"),
+        ("--input", "x=1", "--sample", "0"),
+        ("--input", "x=1", "--output", "y.txt"),
+        ("--input", "x=1", "--input", "x=2"),
+        ("--input", "x=1", "--url", "junk"),
+        ("--input", "x=1", "--timeout", "nan"),
+    ],
 )
 def test_wrong_usage_is_exit_2(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
     assert main(["infer", "double", *arguments]) == 2
@@ -108,3 +117,19 @@ def test_a_sample_of_the_spec_can_be_sent(
     assert asked(double, "--sample", "1", "--repository", str(tmp_path)) == 0
 
     assert capsys.readouterr().out == "y  float32 [1, 3]\n  [[4. 4. 4.]]\n"
+
+
+@pytest.mark.server
+def test_a_sample_whose_rows_are_scalars_can_be_sent(
+    triton: LiveTriton, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    triton.add_python_model("counter", COUNTER_CONFIG, COUNTER_CODE)
+    write_counter_spec(tmp_path)
+    asks = ["infer", "counter", "--url", f"http://{triton.url('http')}", "--repository", str(tmp_path)]
+
+    assert main([*asks, "--sample", "0"]) == 0
+    assert main([*asks, "--input", "n=[5, 6, 7]"]) == 0
+
+    assert (
+        capsys.readouterr().out == "more  int64 [2, 1]\n  [[4]\n   [5]]\nmore  int64 [3, 1]\n  [[6]\n   [7]\n   [8]]\n"
+    )

@@ -72,6 +72,12 @@ def test_an_unknown_model_is_refused_with_those_that_are_there(tmp_path: Path) -
     assert caught.value.hint == "there: double"
 
 
+def test_a_model_that_is_named_twice_is_served_once(tmp_path: Path) -> None:
+    model(tmp_path)
+
+    assert loadable_models(tmp_path, ("double", "double")).names == ("double",)
+
+
 def test_a_good_model_passes(tmp_path: Path) -> None:
     check_model(model(tmp_path), "cpu")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from serving.client import Metadata, Tensor
 from serving.request import fit_inputs, read_inputs, read_sample
 from tritonsmith.errors import RequestError
+from tritonsmith.samples import Array
 
 
 def metadata(*tensors: Tensor, max_batch_size: int = 8) -> Metadata:
@@ -37,6 +39,20 @@ def two_samples() -> list[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.floa
     return [{"x": np.full((1, 3), value, dtype=np.float32)} for value in (1, 2)]
 
 
+def npy(array: Array) -> bytes:
+    """The content of a .npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def npz(array: Array) -> bytes:
+    """The content of a .npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, x=array)
+    return buffer.getvalue()
+
+
 def test_values_and_files_are_told_apart(tmp_path: Path) -> None:
     np.save(tmp_path / "mask.npy", np.ones((1, 3), dtype=np.int64))
 
@@ -58,6 +74,37 @@ def test_the_batch_dim_is_added_to_a_single_row() -> None:
     assert arrays["input_ids"].tolist() == [[1, 2, 3]]
     assert arrays["input_ids"].dtype == np.int64
     assert arrays["attention_mask"].shape == (1, 3)
+
+
+@pytest.mark.parametrize("value", ["[5, 6]", np.array([5, 6]), [5, 6], "[[5], [6]]"])
+def test_numbers_are_a_row_each_where_the_servers_row_is_one_number(value: object) -> None:
+    assert fit_inputs(metadata(Tensor("n", "INT64", (-1, 1))), {"n": value})["n"].tolist() == [[5], [6]]
+
+
+def test_texts_are_a_row_each_too() -> None:
+    assert fit_inputs(metadata(Tensor("t", "BYTES", (-1, 1))), {"t": '["a", "b"]'})["t"].tolist() == [["a"], ["b"]]
+
+
+def test_a_model_that_does_not_batch_has_no_rows() -> None:
+    with pytest.raises(RequestError, match=r"shape \[2\], the server expects \[-1, 1\]"):
+        fit_inputs(metadata(Tensor("n", "INT64", (-1, 1)), max_batch_size=0), {"n": "[5, 6]"})
+
+
+def test_an_input_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"x": [1]}')
+    for items in (["x=1", "x=2"], ["x=1", f"@{tmp_path}/x.json"]):
+        with pytest.raises(ValueError, match="input 'x' is given twice"):
+            read_inputs(items)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"x": [1], "x": [2]}', '{"inputs": [{"name": "x", "data": [1]}, {"name": "x", "data": [2]}]}'],
+)
+def test_an_input_that_a_file_gives_twice_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(RequestError, match="'x' is given twice"):
+        read_inputs([f"@{tmp_path}/x.json"])
 
 
 def test_no_batch_dim_is_added_to_a_model_that_does_not_batch() -> None:
@@ -98,7 +145,17 @@ def test_a_wrong_shape_says_what_a_row_is() -> None:
 
 @pytest.mark.parametrize(
     ("datatype", "value"),
-    [("INT64", "1.5"), ("UINT8", "300"), ("UINT8", "-1"), ("FP32", '"a"'), ("FP32", "null"), ("FP32", "true")],
+    [
+        ("INT64", "1.5"),
+        ("UINT8", "300"),
+        ("UINT8", "-1"),
+        ("FP32", '"a"'),
+        ("FP32", "null"),
+        ("FP32", "true"),
+        ("INT64", "NaN"),
+        ("INT8", "Infinity"),
+        ("FP16", "1e6"),
+    ],
 )
 def test_values_that_the_dtype_does_not_hold_are_refused(datatype: str, value: str) -> None:
     with pytest.raises(RequestError, match="holds values that are no"):
@@ -181,6 +238,8 @@ def test_arrays_of_an_npz_go_by_their_names(tmp_path: Path) -> None:
         ("a.npz", b"junk", "no array that numpy can read"),
         ("a.npz", b"", "no array that numpy can read"),
         ("a.npy", b"junk", "without a name"),
+        ("a.npz", npy(np.ones(1)), "without a name"),
+        ("a.npz", npz(np.array(["text"], dtype=object)), "no array that numpy can read without pickle"),
     ],
 )
 def test_a_file_that_is_no_request_is_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:

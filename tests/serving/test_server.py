@@ -102,7 +102,7 @@ def test_one_model_of_several_can_be_served(tmp_path: Path) -> None:
     write_double(tmp_path, "good")
     write_broken(tmp_path, "raise ValueError('no weights here')")
 
-    with TritonServer.start(tmp_path, models=("good",)) as server:
+    with TritonServer.start(tmp_path, models=("good", "good")) as server:
         assert [row["name"] for row in server.control.models()] == ["good"]
 
     with pytest.raises(ServerError) as caught:

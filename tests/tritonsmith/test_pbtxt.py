@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
 
 from tests.tritonsmith.specs import ENCODER, batched_spec, fixed_spec
+from tritonsmith.config_text import parse_config
 from tritonsmith.errors import ConfigError
-from tritonsmith.pbtxt import Host, parse_config, render_config
+from tritonsmith.pbtxt import Host, render_config
 from tritonsmith.spec import Backend, Dim, DynamicBatching, Instances, Serving, Spec, TensorSpec, VersionPolicy, Warmup
 from tritonsmith.spec_file import parse_spec
 
