@@ -6,11 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from serving.installation import find_triton
 from serving.server import TritonServer
 from tests.live_triton import LiveTriton
 from tritonsmith.errors import ServerError
+
+# a busy machine is no reason to fail: what is slow is measured in benchmarks, not here
+settings.register_profile("tritonsmith", deadline=None)
+settings.load_profile("tritonsmith")
 
 
 @pytest.fixture(scope="session")

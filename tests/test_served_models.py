@@ -21,7 +21,7 @@ from tritonsmith.errors import RequestError
 from tritonsmith.repository import ModelFolder
 from tritonsmith.spec_file import read_spec
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(400)]
 PROTOCOLS: tuple[Protocol, ...] = ("http", "grpc")
 
 
