@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -140,6 +141,7 @@ def test_nothing_measured_is_no_report(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
+        assert "CI" not in os.environ, "chromium is missing: .ci/run installs it"
         pytest.skip("chromium is not installed")
     from playwright.sync_api import sync_playwright
 
