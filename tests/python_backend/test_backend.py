@@ -122,3 +122,31 @@ def test_numpy_2_is_warned_of(backend: ModuleType, version: str, warned: bool) -
     backend.log_load("a model", numpy_version=version)
 
     assert any("answers with empty tensors" in line for line in Logger.lines) is warned
+
+
+def test_a_string_that_cannot_be_read_leaves_its_mates_in_one_run(backend: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "1" / "model.onnx").write_bytes(onnx_models.unary("Identity", ("batch", 1), 8))
+    text = {"data_type": "TYPE_STRING", "dims": [1]}
+    instance = backend.TritonPythonModel()
+    instance.initialize(arguments(tmp_path, config([{"name": "x", **text}], [{"name": "y", **text}])))
+    joined: list[int] = []
+    run_all = instance._batcher.run_all
+
+    def counted(feeds: list[Any], wanted: Any) -> Any:
+        joined.append(len(feeds))
+        return run_all(feeds, wanted)
+
+    instance._batcher.run_all = counted
+    words = [InferenceRequest([Tensor("x", np.array([[word]], np.object_))]) for word in (b"one", b"\xff", b"two")]
+
+    first, second, third = instance.execute(words)
+
+    assert (first.values(), third.values()) == ({"y": [["one"]]}, {"y": [["two"]]})
+    assert second.error.code == "INVALID_ARG"
+    assert joined == [2]
+
+
+def test_a_shared_session_is_warned_of(backend: ModuleType, tmp_path: Path) -> None:
+    shared: dict[str, Any] = {"parameters": {"share_session_between_instances": {"string_value": "true"}}}
+    backend.TritonPythonModel().initialize(arguments(tmp_path, config([tensor("x", 3)], [tensor("y", 3)], **shared)))
+    assert any("share_session_between_instances has no effect" in line for line in Logger.lines)

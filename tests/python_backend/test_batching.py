@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from python_backend.onnxruntime.portable.batching import Array, Batcher, Failure, Feed, Run
 from python_backend.onnxruntime.portable.errors import RunError
@@ -85,19 +86,19 @@ def test_the_parts_of_a_batch_are_contiguous_views() -> None:
 def test_different_shapes_run_in_groups_and_keep_their_order() -> None:
     model = Recorder()
 
-    results = batcher(model).run_all([feed([1]), feed([2, 3]), feed([4]), feed([5, 6]), feed([7, 8, 9])])
+    results = batcher(model).run_all([feed([1]), feed([2, 3]), feed([4], [0]), feed([5, 6]), feed([7, 8, 9])])
 
-    assert values(results) == [[[-1]], [[-2, -3]], [[-4]], [[-5, -6]], [[-7, -8, -9]]]
-    assert model.shapes == [(2, 1), (2, 2), (1, 3)]
+    assert values(results) == [[[-1]], [[-2, -3]], [[-4], [0]], [[-5, -6]], [[-7, -8, -9]]]
+    assert model.shapes == [(3, 1), (2, 2), (1, 3)]
 
 
-def test_a_group_that_fails_is_run_one_by_one_so_that_only_the_culprit_fails() -> None:
+def test_a_group_that_fails_is_run_in_halves_so_that_only_the_culprit_fails() -> None:
     model = Recorder()
 
     results = batcher(model).run_all([feed([1]), feed([101]), feed([3]), feed([4, 4])])
 
     assert values(results) == [[[-1]], Failure("too big"), [[-3]], [[-4, -4]]]
-    assert model.shapes == [(3, 1), (1, 1), (1, 1), (1, 1), (1, 2)]
+    assert model.shapes == [(3, 1), (1, 1), (2, 1), (1, 1), (1, 1), (1, 2)]
 
 
 def test_a_shape_that_does_not_fit_fails_before_any_run() -> None:
@@ -174,3 +175,83 @@ def test_the_memory_of_shapes_is_bounded() -> None:
         assert rules.problem({"x": np.empty((1, length))}) is None
 
     assert len(rules._verdicts) == 5
+
+
+def test_two_bad_requests_of_one_shape_cost_no_run() -> None:
+    model = Recorder()
+
+    results = batcher(model, (-1, 2)).run_all([feed([1]), feed([2])])
+
+    assert all(isinstance(result, Failure) for result in results)
+    assert model.shapes == []
+
+
+def with_scalar(run: Run) -> Batcher:
+    """A Batcher for a model of input `x` [-1,-1] and a scalar `s`, which a config shows as [1]."""
+    takes = {"x": TensorInfo("x", "TYPE_FP32", (-1, -1)), "s": TensorInfo("s", "TYPE_FP32", ())}
+    return Batcher(run, ShapeRules("m", takes, {}, batched=True), ["negative", "total"], batched=True)
+
+
+@pytest.mark.parametrize("bad_first", [True, False])
+def test_a_bad_scalar_never_decides_about_a_good_one(bad_first: bool) -> None:
+    batch = with_scalar(Recorder())
+    good = {**feed([1]), "s": np.ones((1, 1), np.float32)}
+    bad = {**feed([1], [2]), "s": np.ones((2, 1), np.float32)}
+
+    answers = {name: batch.run_all([one])[0] for name, one in _in_order(good, bad, bad_first=bad_first)}
+
+    assert values([answers["good"]]) == [[[-1]]]
+    assert isinstance(answers["bad"], Failure)
+    assert answers["bad"].request_at_fault
+    assert "input 's' has shape [2,1]" in answers["bad"].text
+
+
+def _in_order(good: Feed, bad: Feed, *, bad_first: bool) -> list[tuple[str, Feed]]:
+    pairs = [("good", good), ("bad", bad)]
+    return pairs[::-1] if bad_first else pairs
+
+
+def test_a_model_with_a_scalar_input_is_run_one_by_one() -> None:
+    model = Recorder()
+    request = {**feed([1]), "s": np.ones((1, 1), np.float32)}
+
+    with_scalar(model).run_all([request, request])
+
+    assert model.shapes == [(1, 1), (1, 1)]
+
+
+def test_a_model_whose_rows_cannot_be_told_apart_is_noticed_and_never_joined_again() -> None:
+    told: list[str] = []
+
+    def non_zero(_outputs: Sequence[str], given: Feed) -> list[Array]:
+        return [np.argwhere(given["x"])]
+
+    rules = ShapeRules("m", {"x": TensorInfo("x", "TYPE_FP32", (-1, -1))}, {}, batched=True)
+    batch = Batcher(non_zero, rules, ["y"], batched=True, warn=told.append)
+    requests = [feed([1, 1]), feed([0, 0])]
+
+    alone = [batch.run_all([one])[0] for one in requests]
+    together = batch.run_all(requests)
+
+    assert values(alone, "y") == values(together, "y") == [[[0, 0], [0, 1]], []]
+    assert len(told) == 1
+    assert "rows cannot be told apart" in told[0]
+
+
+def test_a_batch_that_fails_without_a_culprit_is_not_tried_again() -> None:
+    told: list[str] = []
+    runs: list[int] = []
+
+    def one_row_only(_outputs: Sequence[str], given: Feed) -> list[Array]:
+        runs.append(len(given["x"]))
+        if len(given["x"]) > 1:
+            raise RunError("the batch is baked in", request_at_fault=True)
+        return [given["x"]]
+
+    rules = ShapeRules("m", {"x": TensorInfo("x", "TYPE_FP32", (-1, -1))}, {}, batched=True)
+    batch = Batcher(one_row_only, rules, ["y"], batched=True, warn=told.append)
+    for _ in range(2):
+        assert values(batch.run_all([feed([1]), feed([2])]), "y") == [[[1]], [[2]]]
+
+    assert runs == [2, 1, 1, 1, 1]
+    assert len(told) == 1

@@ -203,3 +203,14 @@ def test_a_value_that_is_no_tensor_is_unsupported() -> None:
         tensor_info("s", "seq(tensor(float))", [])
 
     assert str(refusal.value) == "Unsupported ONNX Type 'ONNX_TYPE_SEQUENCE' for I/O 's', expected 'ONNX_TYPE_TENSOR'."
+
+
+def test_states_count_as_inputs_and_are_then_refused_by_name() -> None:
+    stateful: dict[str, Any] = {"sequence_batching": {"state": [{"input_name": "s", "output_name": "t"}]}}
+    model = signature({"x": (-1, 3), "s": (-1, 1)}, {"y": (-1, 10), "t": (-1, 1)})
+    given = config([tensor("x", 3)], [Y], **stateful)
+
+    check_contract(given, model)
+
+    with pytest.raises(Unsupported, match="the portable onnxruntime backend does not have"):
+        check_limits(given)

@@ -60,6 +60,7 @@ def test_graph_levels_mean_what_they_mean_natively(level: int, expected: str) ->
     ("name", "value", "text"),
     [
         ("intra_op_thread_count", "abc", "failed to convert 'abc' to integral number"),
+        ("intra_op_thread_count", "99999999999", "failed to convert '99999999999' to integral number"),
         ("inter_op_thread_count", "", "failed to convert '' to integral number"),
         ("enable_mem_pattern", "maybe", "failed to convert 'maybe' to boolean"),
         ("share_session_between_instances", "2", "failed to convert '2' to boolean"),

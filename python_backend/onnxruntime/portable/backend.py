@@ -18,7 +18,7 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from .autocomplete import complete_config, is_complete
-from .batching import Array, Batcher, Failure, Result, Run
+from .batching import Array, Batcher, Failure, Feed, Result, Run
 from .contract import check_contract, configured_dims
 from .errors import Internal, LoadError, RunError
 from .limits import check_limits
@@ -90,6 +90,8 @@ class TritonPythonModel:
         self._batcher = make_batcher(config, model.signature, model.run)
         self._has_strings = any(info.data_type == "TYPE_STRING" for info in model.signature.takes.values())
         self._all_outputs = len(config["output"]) == 1  # then no request can ask for less
+        if options.shares_session:
+            warn(config["name"], "share_session_between_instances has no effect: each instance is a process of its own")
         log_load(
             f"'{args['model_instance_name']}' runs {path} on {model.provider} with "
             f"{options.intra_op_threads or 'all'} intra-op threads, ONNX Runtime {onnx.runtime_version()}"
@@ -108,10 +110,21 @@ class TritonPythonModel:
 
     def _answer(self, requests: Sequence[PbRequest]) -> list[Any]:
         feeds = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
-        if self._has_strings:
-            feeds = [{name: decode_strings(name, array) for name, array in feed.items()} for feed in feeds]
         wanted = None if self._all_outputs else [request.requested_output_names() for request in requests]
+        if self._has_strings:
+            return [respond(result) for result in self._run_decoded(feeds, wanted)]
         return [respond(result) for result in self._batcher.run_all(feeds, wanted)]
+
+    def _run_decoded(self, feeds: Sequence[Feed], wanted: Sequence[set[str]] | None) -> list[Result]:
+        """Run the feeds whose strings can be read; the others fail, each with its own reason."""
+        decoded = [decode_feed(feed) for feed in feeds]
+        good = [at for at, feed in enumerate(decoded) if not isinstance(feed, Failure)]
+        results: dict[int, Result] = {at: feed for at, feed in enumerate(decoded) if isinstance(feed, Failure)}
+        if good:
+            readable = [feed for feed in decoded if not isinstance(feed, Failure)]
+            answers = self._batcher.run_all(readable, None if wanted is None else [wanted[at] for at in good])
+            results.update(zip(good, answers, strict=True))
+        return [results[at] for at in range(len(feeds))]
 
     def is_ready(self) -> bool:
         """Tell Triton (26.03 and later) that the model can run."""
@@ -120,6 +133,14 @@ class TritonPythonModel:
     def finalize(self) -> None:
         """Close the model."""
         del self._batcher
+
+
+def decode_feed(feed: Feed) -> Feed | Failure:
+    """Turn the bytes of a feed's strings into text, or say why that cannot be."""
+    try:
+        return {name: decode_strings(name, array) for name, array in feed.items()}
+    except RunError as error:
+        return Failure(str(error), error.request_at_fault)
 
 
 def import_session() -> ModuleType:
@@ -149,7 +170,12 @@ def make_batcher(config: Mapping[str, Any], signature: Signature, run: Run) -> B
     dims = {entry["name"]: configured_dims(entry) for entry in config["output"]}
     scalars = {name: shape for name, shape in dims.items() if not signature.outputs[name].shape}
     rules = ShapeRules(config["name"], signature.takes, scalars, batched=batched)
-    return Batcher(run, rules, list(dims), batched=batched)
+    return Batcher(run, rules, list(dims), batched=batched, warn=lambda text: warn(config["name"], text))
+
+
+def warn(model: str, text: str) -> None:
+    """Log a warning about a model."""
+    pb_utils.Logger.log_warn(f"portable onnxruntime backend: model '{model}': {text}")
 
 
 def blame(error: Exception) -> Failure:

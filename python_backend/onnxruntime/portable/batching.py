@@ -1,7 +1,7 @@
 """Run the requests of one `execute` as few times as their shapes allow, and give each its own rows back.
 
 Pure numpy: a request is a feed (input name → array), the model is a function. Feeds of equal shapes behind the batch
-dim are concatenated; a group that fails is run again one by one, so that only the culprit fails. A feed that runs
+dim are concatenated; a group that fails is run again in halves, so that only the culprit fails. A feed that runs
 alone is never copied, and results are views of the model's outputs.
 """
 
@@ -33,19 +33,37 @@ class Failure:
 Result = Mapping[str, Array] | Failure
 
 
-class Batcher:
-    """Runs feeds through one model; not for several threads at once."""
+class RowsMixed(Exception):
+    """The model does not give an output row for each input row, so that rows of a batch cannot be told apart."""
 
-    def __init__(self, run: Run, rules: ShapeRules, outputs: Sequence[str], *, batched: bool) -> None:
+
+class Batcher:
+    """Runs feeds through one model; not for several threads at once.
+
+    A model that turns out unable to run requests together (rows that do not match, or a joined run that fails where
+    each request alone does not) is warned of once, and its requests run one by one from then on.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        rules: ShapeRules,
+        outputs: Sequence[str],
+        *,
+        batched: bool,
+        warn: Callable[[str], None] = lambda _text: None,
+    ) -> None:
         """Take the outputs that the config names, in the order to compute them; `batched`: dim 0 is the batch."""
         self._run = run
         self._rules = rules
         self._outputs = tuple(outputs)
         self._batched = batched
+        self._joins = batched and rules.can_join
+        self._warn = warn
 
     def run_all(self, feeds: Sequence[Feed], wanted: Sequence[Collection[str]] | None = None) -> list[Result]:
         """Return one result per feed, in order. `wanted` holds the outputs that each asks for; without it, all."""
-        if len(feeds) == 1 or not self._batched:
+        if len(feeds) == 1 or not self._joins:
             return [self._run_alone(feed, self._names(wanted, [at])) for at, feed in enumerate(feeds)]
         try:
             joined = join(feeds)
@@ -74,13 +92,27 @@ class Batcher:
         return tuple(name for name in self._outputs if name in union)
 
     def _run_joined(self, feeds: Sequence[Feed], joined: Feed, names: Sequence[str]) -> list[Result]:
-        """Run feeds of equal shape as one batch; if that fails, each alone, to find out whose fault it is."""
-        if len(feeds) > 1 and self._rules.problem(feeds[0]) is None:
-            try:
-                return split(feeds, joined, dict(zip(names, self._run(names, joined), strict=True)))
-            except RunError:
-                pass
-        return [self._run_alone(feed, names) for feed in feeds]
+        """Run feeds of equal shape as one batch; if that fails, in halves, to find out whose fault it is."""
+        if len(feeds) == 1 or not self._joins or self._rules.problem(feeds[0]) is not None:
+            return [self._run_alone(feed, names) for feed in feeds]
+        try:
+            return split(feeds, joined, dict(zip(names, self._run(names, joined), strict=True)))
+        except RowsMixed as error:
+            self._stop_joining(str(error))
+            return [self._run_alone(feed, names) for feed in feeds]
+        except RunError as error:
+            half = len(feeds) // 2
+            halves = (feeds[:half], feeds[half:])
+            results = [result for part in halves for result in self._run_joined(part, join(part), names)]
+            if error.request_at_fault and not any(isinstance(result, Failure) for result in results):
+                self._stop_joining(f"a batch failed whose requests do not fail alone: {error}")
+            return results
+
+    def _stop_joining(self, why: str) -> None:
+        """Run requests one by one from now on, and say so once."""
+        if self._joins:
+            self._joins = False
+            self._warn(f"{why}; its requests run one by one from now on: set max_batch_size to 0, or mend the model")
 
     def _run_alone(self, feed: Feed, names: Sequence[str]) -> Result:
         """Run one feed as it is."""
@@ -91,7 +123,17 @@ class Batcher:
             outputs = self._run(names, self._rules.to_model(feed))
         except RunError as error:
             return Failure(str(error), error.request_at_fault)
-        return self._rules.to_config(dict(zip(names, outputs, strict=True)))
+        found = dict(zip(names, outputs, strict=True))
+        if self._joins and feed:
+            self._check_rows(feed, found)
+        return self._rules.to_config(found)
+
+    def _check_rows(self, feed: Feed, outputs: Mapping[str, Array]) -> None:
+        """Notice a model that must not be batched before two requests are mixed up."""
+        try:
+            require_rows(outputs, len(next(iter(feed.values()))))
+        except RowsMixed as error:
+            self._stop_joining(str(error))
 
 
 def join(feeds: Sequence[Feed]) -> Feed:
@@ -100,7 +142,7 @@ def join(feeds: Sequence[Feed]) -> Feed:
 
 
 def split(feeds: Sequence[Feed], joined: Feed, outputs: Mapping[str, Array]) -> list[Result]:
-    """Return each feed's rows of the outputs, as views; raises RunError if there are not as many rows as went in."""
+    """Return each feed's rows of the outputs, as views; raises RowsMixed if there are not as many rows as went in."""
     first = next(iter(joined))
     require_rows(outputs, len(joined[first]))
     results: list[Result] = []
@@ -113,10 +155,9 @@ def split(feeds: Sequence[Feed], joined: Feed, outputs: Mapping[str, Array]) -> 
 
 
 def require_rows(outputs: Mapping[str, Array], rows: int) -> None:
-    """Raise RunError unless every output has a row per input row, so that rows can be told apart."""
+    """Raise RowsMixed unless every output has a row per input row, so that rows can be told apart."""
     for name, output in outputs.items():
         if output.ndim == 0 or len(output) != rows:
-            text = (
+            raise RowsMixed(
                 f"output '{name}' has shape {list(output.shape)} for a batch of {rows}: its rows cannot be told apart"
             )
-            raise RunError(text, request_at_fault=True)

@@ -26,7 +26,8 @@ def check_inputs(config: Mapping[str, Any], signature: Signature, controls: int)
     model = config["name"]
     inputs = config.get("input", [])
     required = sum(not entry.get("optional", False) for entry in inputs)
-    expected = required + len(config.get("batch_input", [])) + controls
+    states = len(config.get("sequence_batching", {}).get("state", []))
+    expected = required + len(config.get("batch_input", [])) + controls + states
     if expected != len(signature.inputs):
         raise InvalidArgument(
             f"unable to load model '{model}', configuration expects {expected} inputs, "

@@ -28,6 +28,7 @@ class Options:
     parallel: bool = False
     intra_op_threads: int = 0
     inter_op_threads: int = 0
+    shares_session: bool = False
     mem_arena: bool | None = None
     mem_pattern: bool | None = None
     session_entries: Mapping[str, str] = field(default_factory=dict)
@@ -39,9 +40,8 @@ def read_options(config: Mapping[str, Any]) -> Options:
     """Read a model config's session settings; raises InvalidArgument for a value that the native backend refuses."""
     given = string_parameters(config)
     parallel = execution_mode(given)
-    if "share_session_between_instances" in given:
-        parse_bool(given["share_session_between_instances"])  # each instance is a process: nothing to share
     return Options(
+        shares_session=optional_bool(given, "share_session_between_instances") or False,
         graph_level=graph_level(config),
         parallel=parallel,
         intra_op_threads=thread_count(given, "intra_op_thread_count"),

@@ -12,6 +12,7 @@ from typing import Any
 from .errors import InvalidArgument
 
 NUMBER = re.compile(r"\s*[+-]?\d+")
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 BOOLEANS: Mapping[str, bool] = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 
 
@@ -21,9 +22,9 @@ def string_parameters(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def parse_int(value: str) -> int:
-    """Read a whole number; raises InvalidArgument with the native backend's text."""
+    """Read a 32-bit whole number; raises InvalidArgument with the native backend's text."""
     match = NUMBER.match(value)
-    if match is None:
+    if match is None or not INT32_MIN <= int(match.group()) <= INT32_MAX:
         raise InvalidArgument(f"failed to convert '{value}' to integral number")
     return int(match.group())
 

@@ -63,6 +63,8 @@ class Model:
             return []
         try:
             results: list[npt.NDArray[Any]] = self._session.run(outputs, feed, self._run_options)
+        except UnicodeDecodeError as error:  # an output of the model, which no request can help
+            raise RunError(f"a string output is not UTF-8: {error}", request_at_fault=False) from error
         except ORT_ERRORS as error:
             code, text = read_error(error)
             blame = code in REQUEST_CODES and MEMORY.search(text) is None

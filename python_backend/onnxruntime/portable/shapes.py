@@ -34,11 +34,22 @@ class ShapeRules:
         self._verdicts: dict[object, str | None] = {}
 
     def key(self, feed: Feed) -> object:
-        """Return what two feeds share exactly if they can share a batch: the shapes behind the batch dim."""
-        if len(feed) == 1:
-            (array,) = feed.values()
-            return array.shape[self._skip :]
-        return frozenset([(name, array.shape[self._skip :]) for name, array in feed.items()])
+        """Return what two feeds share exactly if they can share a batch: the shapes behind the batch dim.
+
+        A scalar of the model has no batch dim, whatever the config says: its whole shape counts.
+        """
+        if len(feed) == 1 and not self._scalar_inputs:
+            ((name, array),) = feed.items()
+            return name, array.shape[self._skip :]
+        return frozenset([(name, self._rows_shape(name, array)) for name, array in feed.items()])
+
+    def _rows_shape(self, name: str, array: Array) -> tuple[int, ...]:
+        return array.shape if name in self._scalar_inputs else array.shape[self._skip :]
+
+    @property
+    def can_join(self) -> bool:
+        """True unless the model takes a scalar, of which a batch can have only one."""
+        return not self._scalar_inputs
 
     def problem(self, feed: Feed) -> str | None:
         """Say what is wrong with a feed's shapes, or None."""
