@@ -55,27 +55,24 @@ def _export_program(
 
 
 def _export(model: Any, args: tuple[Any, ...], spec: Spec, *, dynamic_shapes: Any) -> Any:
-    with _quiet():
-        try:
-            program = torch.onnx.export(
-                model,
-                args,
-                dynamo=True,
-                opset_version=spec.opset or DEFAULT_OPSET,
-                dynamic_shapes=dynamic_shapes,
-                optimize=True,
-                verbose=False,
-            )
-        except Exception as error:  # the exporter wraps whatever the user's code and its passes raise
-            raise _explain(error) from error
+    with _quiet_and_explained():
+        program = torch.onnx.export(
+            model,
+            args,
+            dynamo=True,
+            opset_version=spec.opset or DEFAULT_OPSET,
+            dynamic_shapes=dynamic_shapes,
+            optimize=True,
+            verbose=False,
+        )
     if program is None:
         raise ExportError("torch.onnx.export returned no program")
     return program.model
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """The exporter warns about its own internals and about packages that no model here needs."""
+def _quiet_and_explained() -> Iterator[None]:
+    """Drop what the exporter says of its own internals, and turn what it raises into an ExportError."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)  # torch sets the levels of its many loggers one by one
     drop = io.StringIO()  # torch.export prints the graphs that it could not finish
@@ -83,6 +80,8 @@ def _quiet() -> Iterator[None]:
         with warnings.catch_warnings(), redirect_stdout(drop), redirect_stderr(drop):
             warnings.simplefilter("ignore")
             yield
+    except Exception as error:  # the exporter wraps whatever the user's code and its passes raise
+        raise _explain(error) from error
     finally:
         logging.disable(before)
 
@@ -97,20 +96,17 @@ def _export_torchscript(
         for _, name, tensor in spec.tensors()
     }
     target = path.with_suffix(".torchscript.onnx")
-    with _quiet():
-        try:
-            torch.onnx.export(
-                loaded.model,
-                to_tensors(inputs),
-                str(target),
-                dynamo=False,
-                opset_version=spec.opset or DEFAULT_OPSET,
-                input_names=list(spec.inputs),
-                output_names=list(outputs),
-                dynamic_axes=axes,
-            )
-        except Exception as error:  # as above
-            raise _explain(error) from error
+    with _quiet_and_explained():
+        torch.onnx.export(
+            loaded.model,
+            to_tensors(inputs),
+            str(target),
+            dynamo=False,
+            opset_version=spec.opset or DEFAULT_OPSET,
+            input_names=list(spec.inputs),
+            output_names=list(outputs),
+            dynamic_axes=axes,
+        )
     return _take(target)
 
 

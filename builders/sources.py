@@ -80,24 +80,8 @@ def _from_hf(spec: Spec, base: Path) -> LoadedModel:
 
 def _from_module(spec: Spec, module: nn.Module, kind: str) -> LoadedModel:
     wrapped = SpecModule(module.eval(), list(spec.inputs), list(spec.outputs))
-    predict = TorchPredictor(wrapped if spec.outputs else _positional(wrapped), list(spec.inputs), list(spec.outputs))
+    predict = TorchPredictor(wrapped.call, list(spec.inputs), list(spec.outputs))
     return LoadedModel(kind=kind, model=wrapped, predict=predict, reference=f"torch {torch.__version__}")
-
-
-def _positional(wrapped: SpecModule) -> nn.Module:
-    """The bare model when it takes tensors by position, so that its own names of outputs stay visible."""
-    return wrapped.model if not wrapped.by_keyword else _Keyword(wrapped)
-
-
-class _Keyword(nn.Module):
-    """Calls the inner model by keyword and returns its result as it is."""
-
-    def __init__(self, wrapped: SpecModule) -> None:
-        super().__init__()
-        self.wrapped = wrapped
-
-    def forward(self, *tensors: torch.Tensor) -> Any:
-        return self.wrapped.model(**dict(zip(self.wrapped.input_names, tensors, strict=True)))
 
 
 def _from_exported(spec: Spec, base: Path) -> LoadedModel:
@@ -106,22 +90,14 @@ def _from_exported(spec: Spec, base: Path) -> LoadedModel:
     program = _read(lambda: torch.export.load(path), path, "a torch.export program (.pt2)")
     own = list(program.graph_signature.user_inputs)
     to_spec = dict(zip(own, wanted_names(own, list(spec.inputs), "inputs"), strict=True))
-    module = _Program(program.module(), program.call_spec.in_spec)
-    predict = TorchPredictor(module, [to_spec[name] for name in own], list(spec.outputs))
+    module = program.module()
+
+    def call(*tensors: torch.Tensor) -> Any:
+        args, kwargs = tree_unflatten(list(tensors), program.call_spec.in_spec)
+        return module(*args, **kwargs)
+
+    predict = TorchPredictor(call, [to_spec[name] for name in own], list(spec.outputs))
     return LoadedModel(kind="exported", model=program, predict=predict, reference=f"torch {torch.__version__}")
-
-
-class _Program(nn.Module):
-    """A program that takes its tensors in a row, whatever mix of positions and keywords it was exported with."""
-
-    def __init__(self, module: nn.Module, in_spec: Any) -> None:
-        super().__init__()
-        self.module = module
-        self.in_spec = in_spec
-
-    def forward(self, *tensors: torch.Tensor) -> Any:
-        args, kwargs = tree_unflatten(list(tensors), self.in_spec)
-        return self.module(*args, **kwargs)
 
 
 def _from_torchscript(spec: Spec, base: Path) -> LoadedModel:

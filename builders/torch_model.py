@@ -6,7 +6,7 @@ The one module of `builders` (with `export` and `sources`) that needs torch; it 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,11 +33,13 @@ class SpecModule(nn.Module):
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The outputs, in the spec's order."""
+        return tuple(tensor for _, tensor in select_outputs(self.call(*tensors), self.output_names))
+
+    def call(self, *tensors: Tensor) -> Any:
+        """What the model itself returns, with its own names of outputs."""
         if self.by_keyword:
-            result = self.model(**dict(zip(self.input_names, tensors, strict=True)))
-        else:
-            result = self.model(*tensors)
-        return tuple(tensor for _, tensor in select_outputs(result, self.output_names))
+            return self.model(**dict(zip(self.input_names, tensors, strict=True)))
+        return self.model(*tensors)
 
 
 def _takes_keywords(model: nn.Module, names: Sequence[str]) -> bool:
@@ -84,10 +86,10 @@ def to_tensors(inputs: Sample) -> tuple[Tensor, ...]:
 
 
 class TorchPredictor:
-    """Calls a module with {input: array}, returns {output: array}; errors in the user's `forward` show their frames."""
+    """Calls a model with {input: array}, returns {output: array}; errors in the user's `forward` show their frames."""
 
-    def __init__(self, module: nn.Module, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        self.module = module
+    def __init__(self, model: Callable[..., Any], inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        self.model = model
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
 
@@ -95,7 +97,7 @@ class TorchPredictor:
         """One forward pass without gradients."""
         ordered = {name: inputs[name] for name in self.inputs}
         with torch.no_grad():  # inference mode breaks TorchScript
-            result = run_user_code(lambda: self.module(*to_tensors(ordered)), what="the model's forward")
+            result = run_user_code(lambda: self.model(*to_tensors(ordered)), what="the model's forward")
         pairs = select_outputs(result, self.outputs)
         return {name: _to_numpy(name, tensor) for name, tensor in pairs}
 

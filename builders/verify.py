@@ -16,7 +16,7 @@ from tritonsmith.errors import ParityError
 from tritonsmith.samples import Predict, Sample
 from tritonsmith.spec import BATCH, Spec
 
-MAX_SAMPLES = 8
+PARITY_SAMPLES = 8
 """Samples that parity uses; corner shapes take their values from all of them."""
 
 
@@ -32,7 +32,7 @@ class Case:
 
 def parity_cases(spec: Spec, reference: Predict, candidate: Predict, samples: Sequence[Sample]) -> Iterator[Case]:
     """Every case that parity runs, named for the report."""
-    for index, sample in enumerate(samples[:MAX_SAMPLES]):
+    for index, sample in enumerate(samples[:PARITY_SAMPLES]):
         yield _against(reference, f"sample {index}", sample)
     values = "" if samples else ", random values"
     for sizes in corner_sizes(spec):

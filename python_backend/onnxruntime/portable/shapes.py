@@ -14,7 +14,6 @@ from .tensors import DYNAMIC, TensorInfo, format_shape
 
 Array = npt.NDArray[Any]
 Feed = Mapping[str, Array]
-Key = tuple[tuple[int, ...], ...]
 
 REMEMBERED_SHAPES = 1024
 
